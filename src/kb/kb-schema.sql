@@ -1,0 +1,94 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The compiled knowledge base. Built from knowledge/ by tools/kb-compile and by --knowledge.
+
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT);
+
+-- Codes of every family in one shape; what is special to a family is in `extra` (JSON object of
+-- the remaining columns of its table).
+CREATE TABLE code (
+    id INTEGER PRIMARY KEY,
+    family TEXT NOT NULL,     -- cuda, cuda-legacy, cudnn, cublas, cufft, nccl, nvml, trt, xid, sxid, nvgpu, ...
+    number INTEGER,
+    name TEXT,                -- canonical: cudaErrorIllegalAddress
+    alt_name TEXT,            -- CUDA_ERROR_ILLEGAL_ADDRESS
+    message TEXT,             -- text that the library prints
+    layer TEXT,
+    sticky TEXT,              -- yes, no, ...
+    late TEXT,                -- reported late: yes, no, ...
+    meaning TEXT,
+    meaning_zh TEXT,
+    causes TEXT,              -- ; separated
+    checks TEXT,              -- ; separated
+    extra TEXT,
+    source TEXT,
+    confidence TEXT
+);
+CREATE INDEX code_family_number ON code(family, number);
+CREATE INDEX code_name ON code(name COLLATE NOCASE);
+CREATE INDEX code_alt_name ON code(alt_name COLLATE NOCASE);
+CREATE INDEX code_message ON code(message COLLATE NOCASE);
+
+-- Each compat/NAME.tsv becomes a table compat_NAME (dashes to underscores) with its own columns,
+-- all TEXT.
+
+CREATE TABLE vocabulary (
+    class TEXT NOT NULL,      -- event, fact, finding, coverage, series
+    name TEXT NOT NULL,       -- for facts and series a trailing .* stands for a family
+    meaning TEXT NOT NULL,
+    PRIMARY KEY (class, name)
+);
+
+CREATE TABLE signature (
+    id TEXT PRIMARY KEY,
+    file TEXT,
+    kind TEXT NOT NULL,
+    severity TEXT NOT NULL,
+    scope TEXT NOT NULL,      -- any, kernel, not-kernel
+    pattern TEXT NOT NULL,    -- PCRE2, matched against the line with envelopes off
+    nocase INTEGER NOT NULL,
+    family TEXT,              -- code family that resolves captures name, message, code
+    fields TEXT,              -- JSON object of constants
+    priority INTEGER NOT NULL DEFAULT 0,
+    exclusive INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE anchor (signature TEXT NOT NULL, literal TEXT NOT NULL, nocase INTEGER NOT NULL);
+
+CREATE TABLE cause (
+    id TEXT PRIMARY KEY,
+    layer TEXT NOT NULL,
+    topic TEXT,
+    title_en TEXT NOT NULL,
+    title_zh TEXT NOT NULL,
+    about_en TEXT,            -- two or three sentences: what happens and why
+    about_zh TEXT,
+    prior TEXT NOT NULL,      -- common, normal, rare
+    action TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    urgency TEXT NOT NULL,
+    keywords TEXT             -- for `explain`: symptoms and synonyms in both languages
+);
+CREATE TABLE rule (
+    id TEXT NOT NULL,         -- unique within its cause
+    cause TEXT NOT NULL,
+    evidence_group TEXT NOT NULL,
+    sql TEXT NOT NULL,
+    needs TEXT,               -- event:cuda-error,finding:memory-growth: not prepared unless present
+    weight REAL NOT NULL,
+    absent_needs TEXT,        -- coverage kinds, comma separated
+    absent_weight REAL,
+    say_en TEXT NOT NULL,
+    say_zh TEXT NOT NULL,
+    PRIMARY KEY (cause, id)
+);
+CREATE TABLE rule_test (cause TEXT, rule TEXT, kind TEXT, input TEXT); -- hit, near
+CREATE TABLE explains (cause TEXT NOT NULL, consequence TEXT NOT NULL);
+CREATE TABLE next_test (
+    cause TEXT NOT NULL, ord INTEGER, test TEXT NOT NULL, run TEXT, cost_s REAL,
+    say_en TEXT, say_zh TEXT
+);
+CREATE TABLE next_outcome (
+    cause TEXT NOT NULL, test TEXT NOT NULL, points_to TEXT NOT NULL, when_en TEXT, when_zh TEXT
+);
+CREATE TABLE advice (         -- fix, verify, pitfall, ref lines in order
+    cause TEXT NOT NULL, kind TEXT NOT NULL, ord INTEGER, en TEXT, zh TEXT
+);
