@@ -68,6 +68,11 @@ typedef struct {
     /* Whole documents (XML, JSON): instead of line(); at most CT_MAX_DOCUMENT bytes, NUL follows. */
     void (*document)(const char *data, gsize len, guint first_line, CtEmit *emit);
     gboolean no_signatures; /* a table of numbers: signatures would only cost time */
+    /* Ends with NULL. A parser that sets it also reads along in text sections that no parser won
+     * or that a parser other than itself won, unless the winner has no_signatures; there it sees
+     * only the lines that hold one of these literals (they join the prefilter). begin() is called
+     * at the first such line. Numbers inside application logs are read this way. */
+    const char *const *anchors;
 } CtParser;
 
 /* All parsers in the order of parsers.def; ends with NULL. */
@@ -94,6 +99,9 @@ void ct_emit_alias(CtEmit *emit, const char *subject, const char *name);
 /* The clock of the section, when the parser knows better than the frame: wall, boot, none. */
 void ct_emit_clock(CtEmit *emit, const char *clock);
 void ct_emit_status(CtEmit *emit, CtStatus status, const char *note);
+/* What the section speaks of, when the parser knows better than the frame: "claimed" for prose,
+ * "container:NAME", "process:PID". */
+void ct_emit_scope(CtEmit *emit, const char *scope);
 /* For documents: a line made up from a number, so that facts have a place. */
 CtLine ct_line_at(guint number, const char *text, gsize len);
 const char *ct_emit_command(const CtEmit *emit); /* (nullable) of the section */
