@@ -41,7 +41,7 @@ CREATE TABLE vocabulary (
 CREATE TABLE signature (
     id TEXT PRIMARY KEY,
     file TEXT,
-    kind TEXT NOT NULL,
+    kind TEXT NOT NULL,       -- of an event; fact:KEY for a signature that states a fact
     severity TEXT NOT NULL,
     scope TEXT NOT NULL,      -- any, kernel, not-kernel
     pattern TEXT NOT NULL,    -- PCRE2, matched against the line with envelopes off
@@ -49,8 +49,10 @@ CREATE TABLE signature (
     family TEXT,              -- code family that resolves captures name, message, code
     fields TEXT,              -- JSON object of constants
     priority INTEGER NOT NULL DEFAULT 0,
-    exclusive INTEGER NOT NULL DEFAULT 0
+    ord INTEGER NOT NULL,     -- file order
+    line INTEGER              -- in file
 );
+CREATE TABLE signature_test (signature TEXT NOT NULL, kind TEXT NOT NULL, input TEXT NOT NULL);
 CREATE TABLE anchor (signature TEXT NOT NULL, literal TEXT NOT NULL, nocase INTEGER NOT NULL);
 
 CREATE TABLE cause (
@@ -65,7 +67,8 @@ CREATE TABLE cause (
     action TEXT NOT NULL,
     owner TEXT NOT NULL,
     urgency TEXT NOT NULL,
-    keywords TEXT             -- for `explain`: symptoms and synonyms in both languages
+    keywords TEXT,            -- for `explain`: symptoms and synonyms in both languages, ; separated
+    file TEXT
 );
 CREATE TABLE rule (
     id TEXT NOT NULL,         -- unique within its cause
@@ -78,9 +81,12 @@ CREATE TABLE rule (
     absent_weight REAL,
     say_en TEXT NOT NULL,
     say_zh TEXT NOT NULL,
+    ord INTEGER NOT NULL,
+    line INTEGER,             -- in the file of the cause
     PRIMARY KEY (cause, id)
 );
-CREATE TABLE rule_test (cause TEXT, rule TEXT, kind TEXT, input TEXT); -- hit, near
+-- kind: hit, near. Each input is a source of its own; it may hold several lines.
+CREATE TABLE rule_test (cause TEXT, rule TEXT, kind TEXT, input TEXT);
 CREATE TABLE explains (cause TEXT NOT NULL, consequence TEXT NOT NULL);
 CREATE TABLE next_test (
     cause TEXT NOT NULL, ord INTEGER, test TEXT NOT NULL, run TEXT, cost_s REAL,

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening the knowledge base. The image is an ordinary SQLite file; it is read where it lies,
+ * in the program's read-only pages, so opening costs two page faults and no copy. An SQLite
+ * without sqlite3_deserialize gets the image through an anonymous file instead.
+ */
+#include "kb/kb.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "kb/compile.h"
+#include "kb/image.h"
+
+struct CtKb {
+    sqlite3 *db;
+    const unsigned char *image;
+    gsize size;
+    unsigned char *owned; /* image of a folder, by sqlite3_malloc */
+    int fd;               /* anonymous file with the image, -1 */
+    sqlite3_stmt *number, *name;
+    GHashTable *names; /* "family\0number" -> canonical name, for borrowing */
+};
+
+static gboolean sqlite_error(GError **error, sqlite3 *db, const char *doing)
+{
+    g_set_error(error, CT_ERROR, CT_ERROR_CORRUPT, "%s: %s", doing,
+                db ? sqlite3_errmsg(db) : "out of memory");
+    return FALSE;
+}
+
+#ifdef CT_HAVE_DESERIALIZE
+
+static gboolean show_image(const CtKb *kb, sqlite3 *db, const char *schema, GError **error)
+{
+    int rc = sqlite3_deserialize(db, schema, (unsigned char *)kb->image, (sqlite3_int64)kb->size,
+                                 (sqlite3_int64)kb->size, SQLITE_DESERIALIZE_READONLY);
+    return rc == SQLITE_OK || sqlite_error(error, db, "opening the knowledge base");
+}
+
+static gboolean open_image(CtKb *kb, GError **error)
+{
+    return sqlite3_open_v2(":memory:", &kb->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+                           NULL) == SQLITE_OK
+               ? show_image(kb, kb->db, "main", error)
+               : sqlite_error(error, kb->db, "opening the knowledge base");
+}
+
+gboolean ct_kb_attach(const CtKb *kb, sqlite3 *to, GError **error)
+{
+    if (sqlite3_exec(to, "ATTACH ':memory:' AS kb", NULL, NULL, NULL) != SQLITE_OK)
+        return sqlite_error(error, to, "attaching the knowledge base");
+    return show_image(kb, to, "kb", error);
+}
+
+static gboolean take_image(CtKb *kb, sqlite3 *from, GError **error)
+{
+    sqlite3_int64 size = 0;
+    kb->owned = sqlite3_serialize(from, "main", &size, 0);
+    if (!kb->owned)
+        return sqlite_error(error, from, "compiling the knowledge base");
+    kb->image = kb->owned;
+    kb->size = (gsize)size;
+    return TRUE;
+}
+
+#else
+
+static gboolean image_file(CtKb *kb, GError **error)
+{
+    kb->fd = memfd_create("cutriage-kb", MFD_CLOEXEC);
+    if (kb->fd < 0)
+        return ct_error_from_errno(error, errno, "opening the knowledge base");
+    for (gsize done = 0; done < kb->size;) {
+        ssize_t n = write(kb->fd, kb->image + done, kb->size - done);
+        if (n < 0 && errno != EINTR)
+            return ct_error_from_errno(error, errno, "opening the knowledge base");
+        done += n > 0 ? (gsize)n : 0;
+    }
+    return TRUE;
+}
+
+static gboolean open_image(CtKb *kb, GError **error)
+{
+    if (kb->fd < 0 && !image_file(kb, error))
+        return FALSE;
+    g_autofree char *uri = g_strdup_printf("file:/proc/self/fd/%d?immutable=1", kb->fd);
+    return sqlite3_open_v2(uri, &kb->db,
+                           SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
+                           NULL) == SQLITE_OK ||
+           sqlite_error(error, kb->db, "opening the knowledge base");
+}
+
+/* A handle that was not opened with SQLITE_OPEN_URI takes the name as it is; without
+ * immutable=1 SQLite would look for a journal beside it and find none. */
+gboolean ct_kb_attach(const CtKb *kb, sqlite3 *to, GError **error)
+{
+    char *sql = sqlite3_mprintf("ATTACH '/proc/self/fd/%d' AS kb", kb->fd);
+    int rc = sqlite3_exec(to, sql, NULL, NULL, NULL);
+    sqlite3_free(sql);
+    return rc == SQLITE_OK || sqlite_error(error, to, "attaching the knowledge base");
+}
+
+static gboolean take_image(CtKb *kb, sqlite3 *from, GError **error)
+{
+    kb->fd = memfd_create("cutriage-kb", MFD_CLOEXEC);
+    if (kb->fd < 0)
+        return ct_error_from_errno(error, errno, "compiling the knowledge base");
+    char *sql = sqlite3_mprintf("VACUUM INTO '/proc/self/fd/%d'", kb->fd);
+    int rc = sqlite3_exec(from, sql, NULL, NULL, NULL);
+    sqlite3_free(sql);
+    return rc == SQLITE_OK || sqlite_error(error, from, "compiling the knowledge base");
+}
+
+#endif
+
+static CtKb *kb_new(void)
+{
+    CtKb *kb = g_new0(CtKb, 1);
+    kb->fd = -1;
+    return kb;
+}
+
+CtKb *ct_kb_open(GError **error)
+{
+    g_autoptr(CtKb) kb = kb_new();
+    kb->image = ct_kb_image;
+    kb->size = ct_kb_image_size;
+    return open_image(kb, error) ? g_steal_pointer(&kb) : NULL;
+}
+
+CtKb *ct_kb_open_folder(const char *folder, GError **error)
+{
+    sqlite3 *db = NULL;
+    if (sqlite3_open(":memory:", &db) != SQLITE_OK) {
+        sqlite_error(error, db, "compiling the knowledge base");
+        sqlite3_close(db);
+        return NULL;
+    }
+    g_autoptr(CtKb) kb = kb_new();
+    gboolean ok = ct_kb_compile(folder, db, error) && take_image(kb, db, error);
+    sqlite3_close(db);
+    return ok && open_image(kb, error) ? g_steal_pointer(&kb) : NULL;
+}
+
+void ct_kb_free(CtKb *kb)
+{
+    if (!kb)
+        return;
+    sqlite3_finalize(kb->number);
+    sqlite3_finalize(kb->name);
+    sqlite3_close_v2(kb->db);
+    sqlite3_free(kb->owned);
+    if (kb->fd >= 0)
+        close(kb->fd);
+    g_clear_pointer(&kb->names, g_hash_table_unref);
+    g_free(kb);
+}
+
+sqlite3 *ct_kb_db(const CtKb *kb)
+{
+    return kb->db;
+}
+
+/* ---- codes ---- */
+
+static sqlite3_stmt *statement(const CtKb *kb, sqlite3_stmt **slot, const char *sql)
+{
+    if (!*slot && sqlite3_prepare_v3(kb->db, sql, -1, SQLITE_PREPARE_PERSISTENT, slot, NULL) !=
+                      SQLITE_OK)
+        g_warning("knowledge base: %s", sqlite3_errmsg(kb->db));
+    return *slot;
+}
+
+/* The printed text may be followed by a full stop or stand in quotes. */
+static char *clean(const char *text)
+{
+    char *copy = g_strstrip(g_strdup(text));
+    gsize len = strlen(copy);
+    while (len > 0 && strchr(".:;,!\"'`", copy[len - 1]))
+        copy[--len] = '\0';
+    gsize skip = strspn(copy, "\"'`");
+    memmove(copy, copy + skip, len - MIN(skip, len) + 1);
+    return g_strstrip(copy);
+}
+
+gboolean ct_kb_code_number(const CtKb *kb, const char *family, const char *name_or_text,
+                           gint64 *out_number)
+{
+    /* The kb is const to its users; statements are its cache. */
+    CtKb *cache = (CtKb *)kb;
+    sqlite3_stmt *stmt = statement(
+        kb, &cache->number,
+        "SELECT number, 0 AS rank FROM code WHERE name = ?1 COLLATE NOCASE AND family = ?2 "
+        "UNION ALL SELECT number, 1 FROM code WHERE alt_name = ?1 COLLATE NOCASE AND family = ?2 "
+        "UNION ALL SELECT number, 2 FROM code WHERE message = ?1 COLLATE NOCASE AND family = ?2 "
+        "ORDER BY rank, number LIMIT 1");
+    if (!stmt)
+        return FALSE;
+    g_autofree char *key = clean(name_or_text);
+    sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 2, family, -1, SQLITE_STATIC);
+    gboolean found = *key && sqlite3_step(stmt) == SQLITE_ROW &&
+                     sqlite3_column_type(stmt, 0) == SQLITE_INTEGER;
+    if (found)
+        *out_number = sqlite3_column_int64(stmt, 0);
+    sqlite3_reset(stmt);
+    sqlite3_clear_bindings(stmt);
+    return found;
+}
+
+const char *ct_kb_code_name(const CtKb *kb, const char *family, gint64 number)
+{
+    CtKb *cache = (CtKb *)kb;
+    if (!cache->names)
+        cache->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    g_autofree char *key = g_strdup_printf("%s %" G_GINT64_FORMAT, family, number);
+    gpointer known;
+    if (g_hash_table_lookup_extended(cache->names, key, NULL, &known))
+        return known;
+    sqlite3_stmt *stmt = statement(
+        kb, &cache->name,
+        "SELECT name FROM code WHERE family = ?1 AND number = ?2 AND name IS NOT NULL "
+        "ORDER BY id LIMIT 1");
+    if (!stmt)
+        return NULL;
+    sqlite3_bind_text(stmt, 1, family, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(stmt, 2, number);
+    char *name = NULL;
+    if (sqlite3_step(stmt) == SQLITE_ROW)
+        name = g_strdup((const char *)sqlite3_column_text(stmt, 0));
+    sqlite3_reset(stmt);
+    sqlite3_clear_bindings(stmt);
+    /* Numbers come from logs: the memory for unknown ones must not grow with the log. */
+    if (name || g_hash_table_size(cache->names) < 4096)
+        g_hash_table_insert(cache->names, g_steal_pointer(&key), name);
+    return name;
+}
