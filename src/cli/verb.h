@@ -24,3 +24,5 @@ typedef struct {
 } CtVerb;
 
 const CtVerb *const *ct_verbs(void); /* ends with NULL */
+/* By name or alias; NULL when there is none. */
+const CtVerb *ct_verb_by_name(const char *name);
