@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double *sorted_copy(const double *x, gsize n)
+{
+    double *copy = g_new(double, n);
+    memcpy(copy, x, n * sizeof *x);
+    qsort(copy, n, sizeof *copy, by_value);
+    return copy;
+}
+
+static double quantile_sorted(const double *s, gsize n, double q)
+{
+    double at = q * (double)(n - 1);
+    gsize i = (gsize)at;
+    if (i + 1 >= n)
+        return s[n - 1];
+    return s[i] + (at - (double)i) * (s[i + 1] - s[i]);
+}
+
+double ct_quantile(const double *x, gsize n, double q)
+{
+    if (n == 0)
+        return NAN;
+    g_autofree double *s = sorted_copy(x, n);
+    return quantile_sorted(s, n, q);
+}
+
+double ct_median(const double *x, gsize n)
+{
+    return ct_quantile(x, n, 0.5);
+}
+
+double ct_mad(const double *x, gsize n, double median)
+{
+    if (n == 0)
+        return NAN;
+    g_autofree double *dev = g_new(double, n);
+    for (gsize i = 0; i < n; i++)
+        dev[i] = fabs(x[i] - median);
+    return 1.4826 * ct_median(dev, n);
+}
+
+gsize ct_bucket_medians(const double *t, const double *x, gsize n, gsize buckets, double *out_t,
+                        double *out_x)
+{
+    gsize m = MIN(n, buckets);
+    for (gsize b = 0; b < m; b++) {
+        gsize from = b * n / m, to = (b + 1) * n / m;
+        out_x[b] = ct_median(x + from, to - from);
+        out_t[b] = t ? ct_median(t + from, to - from) : 0.5 * (double)(from + to - 1);
+    }
+    return m;
+}
+
+double ct_theil_sen(const double *t, const double *x, gsize n)
+{
+    if (n < 2)
+        return NAN;
+    g_autofree double *slopes = g_new(double, n * (n - 1) / 2);
+    gsize k = 0;
+    for (gsize i = 0; i < n; i++)
+        for (gsize j = i + 1; j < n; j++)
+            if (t[j] != t[i])
+                slopes[k++] = (x[j] - x[i]) / (t[j] - t[i]);
+    return k ? ct_median(slopes, k) : NAN;
+}
+
+double ct_kendall_tau(const double *x, gsize n)
+{
+    if (n < 2)
+        return 0;
+    gint64 s = 0;
+    for (gsize i = 0; i < n; i++)
+        for (gsize j = i + 1; j < n; j++)
+            s += (x[j] > x[i]) - (x[j] < x[i]);
+    return (double)s / ((double)n * (double)(n - 1) / 2);
+}
+
+double ct_binomial_tail(guint n, guint k, double p)
+{
+    if (k == 0)
+        return 1;
+    if (p <= 0)
+        return 0;
+    if (p >= 1)
+        return 1;
+    double sum = 0;
+    for (guint i = k; i <= n; i++)
+        sum += exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) + i * log(p) +
+                   (n - i) * log1p(-p));
+    return MIN(sum, 1.0);
+}
+
+double ct_normal_tail(double z)
+{
+    return 0.5 * erfc(z / G_SQRT2);
+}
+
+gsize ct_best_split(const double *x, gsize n, gsize min_side, double *out_gain)
+{
+    gsize best = 0;
+    double best_gain = 0;
+    *out_gain = 0;
+    if (min_side < 2 || n < 2 * min_side)
+        return 0;
+    /* At most 64 candidate places: each costs a median of both sides. */
+    gsize step = MAX((n - 2 * min_side) / 64, 1);
+    for (gsize at = min_side; at + min_side <= n; at += step) {
+        double left = ct_median(x, at), right = ct_median(x + at, n - at);
+        double spread = ct_mad(x, at, left) + ct_mad(x + at, n - at, right);
+        double gain = fabs(right - left) / (0.5 * spread + 1e-3 * fabs(left) + 1e-12);
+        if (gain > best_gain) {
+            best_gain = gain;
+            best = at;
+        }
+    }
+    *out_gain = best_gain;
+    return best;
+}
