@@ -276,6 +276,44 @@ static void report(CtEvidence *ev, const CtColumns *c, const Trend *r)
     ct_evidence_cite(ev, id, "series", c->view.id, c->line[r->mark]);
 }
 
+/* Several sudden losses are either a pool that gives back, or a process that dies and starts again;
+ * only the latter leaves a trace of its deaths. */
+static gboolean is_sawtooth(CtEvidence *ev, const CtColumns *c)
+{
+    guint cuts = 0;
+    for (gsize to = c->n ? piece_end(c->x, c->n, 0) : 0; to < c->n; to = piece_end(c->x, c->n, to))
+        cuts++;
+    if (cuts < 3)
+        return FALSE;
+    sqlite3_stmt *st = NULL;
+    guint deaths = 0;
+    if (sqlite3_prepare_v2(ct_evidence_db(ev),
+                           "SELECT coalesce(sum(repeats), 0) FROM event WHERE kind IN ('oom-kill', "
+                           "'process-start', 'framework-oom') OR (kind = 'cuda-error' AND code = 2)",
+                           -1, &st, NULL) == SQLITE_OK &&
+        sqlite3_step(st) == SQLITE_ROW)
+        deaths = (guint)sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    return 2 * deaths < cuts;
+}
+
+static void run_pieces(CtEvidence *ev, const CtColumns *c, gboolean inverted)
+{
+    guint reported = 0;
+    for (gsize from = 0; from + MIN_SAMPLES <= c->n && reported < 8;) {
+        gsize to = piece_end(c->x, c->n, from);
+        if (to - from >= MIN_SAMPLES) {
+            Trend r = judge(c->t, c->x, from, to);
+            /* Of free memory only the loss tells; its other shapes mirror memory.used. */
+            if (r.shape != FLAT && (!inverted || r.shape == GROWTH)) {
+                report(ev, c, &r);
+                reported++;
+            }
+        }
+        from = to;
+    }
+}
+
 static void run_series(CtEvidence *ev, guint index)
 {
     g_auto(CtColumns) c = {0};
@@ -283,18 +321,13 @@ static void run_series(CtEvidence *ev, guint index)
     gboolean inverted = g_str_equal(c.view.metric, "memory.available");
     for (gsize i = 0; inverted && i < c.n; i++)
         c.x[i] = -c.x[i];
-    guint reported = 0;
-    for (gsize from = 0; from + MIN_SAMPLES <= c.n && reported < 8;) {
-        gsize to = piece_end(c.x, c.n, from);
-        if (to - from >= MIN_SAMPLES) {
-            Trend r = judge(c.t, c.x, from, to);
-            /* Of free memory only the loss tells; its other shapes mirror memory.used. */
-            if (r.shape != FLAT && (!inverted || r.shape == GROWTH)) {
-                report(ev, &c, &r);
-                reported++;
-            }
-        }
-        from = to;
+    if (is_sawtooth(ev, &c)) {
+        Trend r = judge(c.t, c.x, 0, c.n);
+        r.shape = SAWTOOTH;
+        r.total = ct_quantile(c.x, c.n, 0.98) - ct_quantile(c.x, c.n, 0.02);
+        report(ev, &c, &r);
+    } else {
+        run_pieces(ev, &c, inverted);
     }
     gint64 t0 = c.timed && c.n ? (gint64)(c.t[0] * 1e9) : 0;
     gint64 t1 = c.timed && c.n ? (gint64)(c.t[c.n - 1] * 1e9) : 0;

@@ -121,7 +121,26 @@ static void test_sawtooth(void **state)
     for (guint i = 0; i < 300; i++)
         add(f, "gpu.memory.used", i, (2000 + 30.0 * (i % 40) + noise(f, 5)) * MIB, i + 1);
     ct_analyze(f->ev);
+    assert_int_equal(found(f, "memory-sawtooth", NULL), 1);
     assert_int_equal(found(f, "memory-growth", NULL), 0);
+}
+
+static void test_leak_that_crashes_and_restarts(void **state)
+{
+    Fixture *f = *state;
+    for (guint i = 0; i < 800; i++) {
+        add(f, "gpu.memory.used", i, (1000 + 30.0 * (i % 200) + noise(f, 4)) * MIB, i + 1);
+        if (i % 200 == 199)
+            ct_evidence_add_event(f->ev, &(CtEventRow){.section = f->section,
+                                                       .line = i + 1,
+                                                       .t_ns = T0 + i * SECOND,
+                                                       .kind = "cuda-error",
+                                                       .code = 2,
+                                                       .has_code = TRUE,
+                                                       .severity = CT_SEV_ERROR});
+    }
+    ct_analyze(f->ev);
+    assert_int_equal(found(f, "memory-growth", NULL), 4);
 }
 
 static void test_steady_latency_says_nothing(void **state)
@@ -247,6 +266,7 @@ int main(void)
         TEST(warm_up_is_no_leak),
         TEST(steady_memory_says_nothing),
         TEST(sawtooth),
+        TEST(leak_that_crashes_and_restarts),
         TEST(steady_latency_says_nothing),
         TEST(cold_start),
         TEST(period),
