@@ -14,5 +14,6 @@
 #define CT_MAX_ROWS_PER_KIND 10000u                 /* distinct events of a kind and section */
 #define CT_MAX_FACTS_PER_SECTION 50000u
 #define CT_MAX_SAMPLES ((gsize)50 * 1000 * 1000)    /* over all series of a run */
+#define CT_MAX_SERIES 20000u                        /* of a run */
 #define CT_MAX_SECTIONS 20000u                      /* of a run */
 #define CT_MAX_CASE_BYTES ((guint64)4 << 30)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "evidence/evidence.h"
+#include "evidence/fold.h"
 
 enum {
     STMT_SOURCE,
@@ -17,6 +18,8 @@ enum {
     STMT_SERIES,
     STMT_FINDING,
     STMT_CITE,
+    STMT_HYPOTHESIS,
+    STMT_SUPPORT,
     STMT_ATTACH,
     N_STMT,
 };
@@ -28,19 +31,35 @@ struct CtSeries {
     GArray *t_ns;  /* gint64 */
     GArray *value; /* double */
     GArray *line;  /* guint */
+    gboolean discard; /* stands for the series that are too many */
 };
 
 struct CtEvidence {
     sqlite3 *db;
     sqlite3_stmt *stmt[N_STMT];
-    GPtrArray *series;       /* CtSeries */
+    GPtrArray *series; /* CtSeries */
     GHashTable *series_by_key;
-    GHashTable *folds;       /* key -> Fold, of the sections still open */
-    GHashTable *rows_per_kind;
+    CtSeries *overflow;
+    CtFoldTable *folds; /* of the sections still open */
     guint64 seq, dropped;
+    gint64 fact_section; /* section of the last fact, and how many it has */
+    guint n_facts;
     gsize n_samples;
 };
 
 /* The `sample` virtual table over the column arrays. */
 int ct_sample_vtab_register(CtEvidence *ev);
 extern const char ct_schema_sql[];
+
+/* Adds a series whose row in `series` already has this id. */
+CtSeries *ct_series_register(CtEvidence *ev, gint64 id, gint64 section, const char *subject,
+                             const char *metric, const char *unit);
+
+/* Takes back the series from this index on, with their samples. */
+void ct_evidence_forget_series(CtEvidence *ev, guint from);
+
+/* Brings the tables of a handle from one version of the schema to a later one; version 0 is an
+ * empty database. */
+int ct_migrate(sqlite3 *db, int from, int to);
+/* The `sample` table that only case files have, and its index. */
+extern const char ct_case_sample_sql[], ct_case_sample_index_sql[];

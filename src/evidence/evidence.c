@@ -8,13 +8,6 @@
 #include "base/error.h"
 #include "base/limits.h"
 
-typedef struct {
-    gint64 row;
-    guint repeats, last_line;
-    gint64 last_t_ns;
-    gboolean dirty;
-} Fold;
-
 static const char *const statements[N_STMT] = {
     [STMT_SOURCE] = "INSERT INTO source(path,format,status,bytes,lines,note) VALUES(?,?,?,?,?,?)",
     [STMT_SOURCE_END] = "UPDATE source SET status=?2,bytes=?3,lines=?4,note=coalesce(?5,note),"
@@ -38,6 +31,10 @@ static const char *const statements[N_STMT] = {
     [STMT_FINDING] = "INSERT INTO finding(analyzer,kind,severity,subject,t0_ns,t1_ns,number,"
                      "confidence,text,detail) VALUES(?,?,?,?,?,?,?,?,?,?)",
     [STMT_CITE] = "INSERT INTO finding_evidence(finding,tab,row,line) VALUES(?,?,?,?)",
+    [STMT_HYPOTHESIS] = "INSERT INTO hypothesis(cause,layer,score,probability,explained_by) "
+                        "VALUES(?,?,?,?,?)",
+    [STMT_SUPPORT] = "INSERT INTO support(hypothesis,rule,evidence_group,weight,tab,row,text) "
+                     "VALUES(?,?,?,?,?,?,?)",
     [STMT_ATTACH] = "INSERT OR REPLACE INTO sqlar(name,mode,mtime,sz,data) "
                     "VALUES(?,33152,0,?,?)",
 };
@@ -66,10 +63,9 @@ CtEvidence *ct_evidence_new(GError **error)
     g_autoptr(CtEvidence) ev = g_new0(CtEvidence, 1);
     ev->series = g_ptr_array_new_with_free_func(series_free);
     ev->series_by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    ev->folds = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    ev->rows_per_kind = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    ev->folds = ct_fold_table_new();
     if (sqlite3_open(":memory:", &ev->db) != SQLITE_OK ||
-        sqlite3_exec(ev->db, ct_schema_sql, NULL, NULL, NULL) != SQLITE_OK ||
+        ct_migrate(ev->db, 0, CT_CASE_VERSION) != SQLITE_OK ||
         ct_sample_vtab_register(ev) != SQLITE_OK) {
         g_set_error(error, CT_ERROR, CT_ERROR_INTERNAL, "preparing the evidence store: %s",
                     ev->db ? sqlite3_errmsg(ev->db) : "out of memory");
@@ -88,9 +84,9 @@ void ct_evidence_free(CtEvidence *ev)
         sqlite3_finalize(ev->stmt[i]);
     sqlite3_close(ev->db);
     g_clear_pointer(&ev->series, g_ptr_array_unref);
+    g_clear_pointer(&ev->overflow, series_free);
     g_clear_pointer(&ev->series_by_key, g_hash_table_unref);
-    g_clear_pointer(&ev->folds, g_hash_table_unref);
-    g_clear_pointer(&ev->rows_per_kind, g_hash_table_unref);
+    ct_fold_table_free(ev->folds);
     g_free(ev);
 }
 
@@ -206,8 +202,7 @@ void ct_evidence_end_section(CtEvidence *ev, gint64 section, guint last_line, co
                              CtStatus status, const char *note)
 {
     ct_evidence_flush(ev);
-    g_hash_table_remove_all(ev->folds);
-    g_hash_table_remove_all(ev->rows_per_kind);
+    ct_fold_table_clear(ev->folds);
     sqlite3_stmt *st = prepared(ev, STMT_SECTION_END);
     sqlite3_bind_int64(st, 1, section);
     sqlite3_bind_int64(st, 2, last_line);
@@ -217,33 +212,9 @@ void ct_evidence_end_section(CtEvidence *ev, gint64 section, guint last_line, co
     run(ev, st);
 }
 
-static char *fold_key(const CtEventRow *row)
+static void write_fold(CtFold *fold, gpointer user)
 {
-    return g_strdup_printf("%" G_GINT64_FORMAT "|%s|%s|%s|%" G_GINT64_FORMAT "|%" G_GINT64_FORMAT
-                           "|%" G_GINT64_FORMAT "|%s|%s",
-                           row->section, row->kind, row->name ? row->name : "",
-                           row->subject ? row->subject : "", row->has_code ? row->code : CT_NONE,
-                           row->has_pid ? row->pid : CT_NONE, row->has_rank ? row->rank : CT_NONE,
-                           row->gpu ? row->gpu : "", row->detail ? row->detail : "");
-}
-
-static gboolean fold_into(Fold *fold, const CtEventRow *row)
-{
-    if (row->t_ns && fold->last_t_ns && row->t_ns != CT_TIME_UNKNOWN &&
-        (row->t_ns - fold->last_t_ns > CT_FOLD_GAP_NS || row->t_ns < fold->last_t_ns))
-        return FALSE;
-    fold->repeats++;
-    fold->last_line = row->line;
-    if (row->t_ns && row->t_ns != CT_TIME_UNKNOWN)
-        fold->last_t_ns = row->t_ns;
-    fold->dirty = TRUE;
-    return TRUE;
-}
-
-static void write_fold(CtEvidence *ev, Fold *fold)
-{
-    if (!fold->dirty)
-        return;
+    CtEvidence *ev = user;
     sqlite3_stmt *st = prepared(ev, STMT_EVENT_REPEAT);
     sqlite3_bind_int64(st, 1, fold->row);
     sqlite3_bind_int64(st, 2, fold->repeats);
@@ -255,35 +226,21 @@ static void write_fold(CtEvidence *ev, Fold *fold)
 
 void ct_evidence_flush(CtEvidence *ev)
 {
-    GHashTableIter it;
-    gpointer fold;
-    g_hash_table_iter_init(&it, ev->folds);
-    while (g_hash_table_iter_next(&it, NULL, &fold))
-        write_fold(ev, fold);
-}
-
-static gboolean over_kind_cap(CtEvidence *ev, const CtEventRow *row)
-{
-    guint n = GPOINTER_TO_UINT(g_hash_table_lookup(ev->rows_per_kind, row->kind));
-    if (n >= CT_MAX_ROWS_PER_KIND) {
-        ev->dropped++;
-        return TRUE;
-    }
-    g_hash_table_replace(ev->rows_per_kind, g_strdup(row->kind), GUINT_TO_POINTER(n + 1));
-    return FALSE;
+    ct_fold_foreach_dirty(ev->folds, write_fold, ev);
 }
 
 gint64 ct_evidence_add_event(CtEvidence *ev, const CtEventRow *row)
 {
-    g_autofree char *key = fold_key(row);
-    Fold *fold = g_hash_table_lookup(ev->folds, key);
+    CtFold *fold = ct_fold_find(ev->folds, row);
     ev->seq++;
-    if (fold && fold_into(fold, row))
+    if (fold && ct_fold_take(ev->folds, fold, row))
         return fold->row;
-    if (fold)
-        write_fold(ev, fold);
-    if (over_kind_cap(ev, row))
+    if (fold && fold->dirty)
+        write_fold(fold, ev);
+    if (!ct_fold_admit(ev->folds, row->kind)) {
+        ev->dropped++;
         return 0;
+    }
 
     sqlite3_stmt *st = prepared(ev, STMT_EVENT);
     sqlite3_bind_int64(st, 1, row->section);
@@ -302,17 +259,20 @@ gint64 ct_evidence_add_event(CtEvidence *ev, const CtEventRow *row)
     bind_text(st, 14, row->detail);
     gint64 id = run(ev, st);
 
-    fold = g_new0(Fold, 1);
-    *fold = (Fold){.row = id,
-                   .repeats = 1,
-                   .last_line = row->line,
-                   .last_t_ns = row->t_ns == CT_TIME_UNKNOWN ? 0 : row->t_ns};
-    g_hash_table_replace(ev->folds, g_steal_pointer(&key), fold);
+    ct_fold_start(ev->folds, row, id);
     return id;
 }
 
 gint64 ct_evidence_add_fact(CtEvidence *ev, const CtFactRow *row)
 {
+    if (row->section != ev->fact_section) {
+        ev->fact_section = row->section;
+        ev->n_facts = 0;
+    }
+    if (++ev->n_facts > CT_MAX_FACTS_PER_SECTION) {
+        ev->dropped++;
+        return 0;
+    }
     sqlite3_stmt *st = prepared(ev, STMT_FACT);
     sqlite3_bind_int64(st, 1, row->section);
     bind_int(st, 2, row->line, row->line > 0);
@@ -384,6 +344,35 @@ void ct_evidence_cite(CtEvidence *ev, gint64 finding, const char *tab, gint64 ro
     run(ev, st);
 }
 
+gint64 ct_evidence_add_hypothesis(CtEvidence *ev, const CtHypothesisRow *row)
+{
+    sqlite3_stmt *st = prepared(ev, STMT_HYPOTHESIS);
+    bind_text(st, 1, row->cause);
+    bind_text(st, 2, row->layer);
+    bind_double(st, 3, row->score, TRUE);
+    bind_double(st, 4, row->probability, TRUE);
+    bind_text(st, 5, row->explained_by);
+    return run(ev, st);
+}
+
+void ct_evidence_add_support(CtEvidence *ev, const CtSupportRow *row)
+{
+    sqlite3_stmt *st = prepared(ev, STMT_SUPPORT);
+    sqlite3_bind_int64(st, 1, row->hypothesis);
+    bind_text(st, 2, row->rule);
+    bind_text(st, 3, row->group);
+    bind_double(st, 4, row->weight, TRUE);
+    bind_text(st, 5, row->tab);
+    bind_int(st, 6, row->row, row->row > 0);
+    bind_text(st, 7, row->text);
+    run(ev, st);
+}
+
+void ct_evidence_clear_hypotheses(CtEvidence *ev)
+{
+    sqlite3_exec(ev->db, "DELETE FROM support; DELETE FROM hypothesis", NULL, NULL, NULL);
+}
+
 gint64 ct_evidence_add_attachment(CtEvidence *ev, const char *name, const void *data, gsize len)
 {
     sqlite3_stmt *st = prepared(ev, STMT_ATTACH);
@@ -393,23 +382,17 @@ gint64 ct_evidence_add_attachment(CtEvidence *ev, const char *name, const void *
     return run(ev, st);
 }
 
-CtSeries *ct_evidence_series(CtEvidence *ev, gint64 section, const char *subject,
-                             const char *metric, const char *unit)
+static char *series_key(gint64 section, const char *subject, const char *metric)
 {
-    g_autofree char *key = g_strdup_printf("%" G_GINT64_FORMAT "|%s|%s", section,
-                                           subject ? subject : "", metric);
-    CtSeries *s = g_hash_table_lookup(ev->series_by_key, key);
-    if (s)
-        return s;
+    return g_strdup_printf("%" G_GINT64_FORMAT "|%s|%s", section, subject ? subject : "", metric);
+}
 
-    sqlite3_stmt *st = prepared(ev, STMT_SERIES);
-    sqlite3_bind_int64(st, 1, section);
-    bind_text(st, 2, subject);
-    bind_text(st, 3, metric);
-    bind_text(st, 4, unit);
-    s = g_new0(CtSeries, 1);
+static CtSeries *series_new(CtEvidence *ev, gint64 id, gint64 section, const char *subject,
+                            const char *metric, const char *unit)
+{
+    CtSeries *s = g_new0(CtSeries, 1);
     s->owner = ev;
-    s->id = run(ev, st);
+    s->id = id;
     s->section = section;
     s->subject = g_strdup(subject);
     s->metric = g_strdup(metric);
@@ -417,16 +400,59 @@ CtSeries *ct_evidence_series(CtEvidence *ev, gint64 section, const char *subject
     s->t_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
     s->value = g_array_new(FALSE, FALSE, sizeof(double));
     s->line = g_array_new(FALSE, FALSE, sizeof(guint));
-    g_ptr_array_add(ev->series, s);
-    g_hash_table_insert(ev->series_by_key, g_steal_pointer(&key), s);
     return s;
+}
+
+CtSeries *ct_series_register(CtEvidence *ev, gint64 id, gint64 section, const char *subject,
+                             const char *metric, const char *unit)
+{
+    CtSeries *s = series_new(ev, id, section, subject, metric, unit);
+    g_ptr_array_add(ev->series, s);
+    g_hash_table_insert(ev->series_by_key, series_key(section, subject, metric), s);
+    return s;
+}
+
+CtSeries *ct_evidence_series(CtEvidence *ev, gint64 section, const char *subject,
+                             const char *metric, const char *unit)
+{
+    g_autofree char *key = series_key(section, subject, metric);
+    CtSeries *s = g_hash_table_lookup(ev->series_by_key, key);
+    if (s)
+        return s;
+
+    /* Names of series come from the input; past the cap one series takes what is dropped. */
+    if (ev->series->len >= CT_MAX_SERIES) {
+        if (!ev->overflow) {
+            ev->overflow = series_new(ev, 0, section, NULL, metric, unit);
+            ev->overflow->discard = TRUE;
+        }
+        return ev->overflow;
+    }
+    sqlite3_stmt *st = prepared(ev, STMT_SERIES);
+    sqlite3_bind_int64(st, 1, section);
+    bind_text(st, 2, subject);
+    bind_text(st, 3, metric);
+    bind_text(st, 4, unit);
+    return ct_series_register(ev, run(ev, st), section, subject, metric, unit);
+}
+
+void ct_evidence_forget_series(CtEvidence *ev, guint from)
+{
+    while (ev->series->len > from) {
+        CtSeries *s = g_ptr_array_index(ev->series, ev->series->len - 1);
+        g_autofree char *key = series_key(s->section, s->subject, s->metric);
+        if (g_hash_table_lookup(ev->series_by_key, key) == s)
+            g_hash_table_remove(ev->series_by_key, key);
+        ev->n_samples -= s->value->len;
+        g_ptr_array_set_size(ev->series, (gint)ev->series->len - 1);
+    }
 }
 
 void ct_series_add(CtSeries *series, gint64 t_ns, double value, guint line)
 {
     if (!isfinite(value))
         return;
-    if (series->owner->n_samples >= CT_MAX_SAMPLES) {
+    if (series->discard || series->owner->n_samples >= CT_MAX_SAMPLES) {
         series->owner->dropped++;
         return;
     }

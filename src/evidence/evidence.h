@@ -85,12 +85,30 @@ typedef struct {
     const char *text, *detail;
 } CtFindingRow;
 
+typedef struct {
+    const char *cause, *layer;
+    double score, probability;
+    const char *explained_by;
+} CtHypothesisRow;
+
+typedef struct {
+    gint64 hypothesis;
+    const char *rule, *group;
+    double weight; /* decibans that counted */
+    const char *tab;
+    gint64 row; /* 0 is none */
+    const char *text;
+} CtSupportRow;
+
 CtEvidence *ct_evidence_new(GError **error);
 void ct_evidence_free(CtEvidence *ev);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtEvidence, ct_evidence_free)
 
 /* A case file is read into memory; it may come from a stranger and is checked first. */
 CtEvidence *ct_evidence_load(const char *path, GError **error);
+/* Adds what a case file holds to a store that may have rows already: evidence only, since
+ * findings and hypotheses are drawn anew from everything together. */
+gboolean ct_evidence_import(CtEvidence *ev, const char *path, GError **error);
 /* Writes everything to a case file, 0600, atomically. An existing file needs `force`. */
 gboolean ct_evidence_save(CtEvidence *ev, const char *path, gboolean force, GError **error);
 /* TRUE when the bytes begin like a case file of ours. */
@@ -101,6 +119,8 @@ sqlite3 *ct_case_open_readonly(const char *path, GError **error);
 
 /* Rules, analyzers and reports read through this handle; they never write with it. */
 sqlite3 *ct_evidence_db(CtEvidence *ev);
+/* While on, the handle prepares statements that only read (SELECT, functions) and nothing else. */
+void ct_sql_read_only(sqlite3 *db, gboolean on);
 
 /* Each returns the id of the row, 0 when a cap made it drop (counted in ct_evidence_dropped). */
 gint64 ct_evidence_add_source(CtEvidence *ev, const CtSourceRow *row);
@@ -121,6 +141,9 @@ void ct_evidence_add_alias(CtEvidence *ev, const char *subject, const char *name
 gint64 ct_evidence_add_finding(CtEvidence *ev, const CtFindingRow *row);
 void ct_evidence_cite(CtEvidence *ev, gint64 finding, const char *tab, gint64 row, guint line);
 gint64 ct_evidence_add_attachment(CtEvidence *ev, const char *name, const void *data, gsize len);
+gint64 ct_evidence_add_hypothesis(CtEvidence *ev, const CtHypothesisRow *row);
+void ct_evidence_add_support(CtEvidence *ev, const CtSupportRow *row);
+void ct_evidence_clear_hypotheses(CtEvidence *ev);
 /* Writes repeat counts that are still held in memory. Called by end_section and before reading. */
 void ct_evidence_flush(CtEvidence *ev);
 guint64 ct_evidence_dropped(const CtEvidence *ev);
