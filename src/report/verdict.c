@@ -82,12 +82,14 @@ static void found(CtReport *r, const CtReportCause *lead)
             : g_strdup(lead->action);
 }
 
-static char *cheapest_test(const CtReportCause *lead)
+/* In words; the command itself stands in the next block, where it is whole. */
+static char *first_test(const CtReportCause *lead)
 {
     for (guint i = 0; lead && i < lead->h->next->len; i++) {
         const CtNextTest *t = g_ptr_array_index(lead->h->next, i);
-        if (t->run && *t->run)
-            return ct_text_clean(t->run);
+        const char *what = t->say && *t->say ? t->say : t->run;
+        if (what && *what)
+            return ct_text_clean(what);
     }
     return NULL;
 }
@@ -102,7 +104,7 @@ static void open_case(CtReport *r, const CtReportCause *lead)
             percent = c->percent;
     }
     g_autofree char *sure = ct_msgf(r->lang, CT_MSG_OPEN_SURE, percent, NULL);
-    g_autofree char *run = cheapest_test(lead);
+    g_autofree char *run = first_test(lead);
     r->verdict_cause = g_strdup(ct_msg(r->lang, CT_MSG_NO_CAUSE));
     r->verdict_sure = g_strconcat(sure, unread, NULL);
     r->verdict_now = run ? ct_msgf(r->lang, CT_MSG_ACT_GET, run, NULL)

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/sql-table.h"
+#include "evidence/evidence.h"
+#include "reason/reason.h"
+
+static int run_sql(sqlite3 *db, const char *sql, CtTableForm form)
+{
+    sqlite3_stmt *st = NULL;
+    const char *tail = NULL;
+    g_autoptr(GError) error = NULL;
+    if (sqlite3_prepare_v2(db, sql, -1, &st, &tail) != SQLITE_OK)
+        return ct_cli_usage("query", "in the SQL: %s", sqlite3_errmsg(db));
+    if (!st)
+        return ct_cli_usage("query", "the SQL is empty");
+    tail += strspn(tail, "; \t\n");
+    if (*tail) {
+        sqlite3_finalize(st);
+        return ct_cli_usage("query", "one statement at a time; left over: %.40s", tail);
+    }
+    gboolean ok = TRUE;
+    if (!sqlite3_column_count(st)) {
+        g_set_error(&error, CT_ERROR, CT_ERROR_USAGE, "the statement returns no rows");
+        ok = FALSE;
+    } else {
+        ok = ct_sql_table(db, st, form, "cutriage.query/1", NULL, &error);
+    }
+    sqlite3_finalize(st);
+    return ok ? CT_EXIT_NOTHING : ct_cli_fail("query", error);
+}
+
+static int run(int argc, char **argv)
+{
+    gboolean json = FALSE, csv = FALSE, schema = FALSE;
+    int code = 0;
+    const GOptionEntry entries[] = {
+        {"json", 0, 0, G_OPTION_ARG_NONE, &json, "Print JSON", NULL},
+        {"csv", 0, 0, G_OPTION_ARG_NONE, &csv, "Print CSV", NULL},
+        {"schema", 0, 0, G_OPTION_ARG_NONE, &schema, "Print the tables of the case, no SQL needed",
+         NULL},
+        {NULL},
+    };
+    const CtVerbHelp help = {
+        .verb = "query",
+        .args = "CASE SQL",
+        .summary = "Asks a case file with SQL. The case is opened read-only and without trust: it\n"
+                   "may come from a stranger.",
+        .examples =
+            "  cutriage diagnose -o run.case logs/\n"
+            "  cutriage query run.case 'SELECT kind, count(*) FROM event GROUP BY kind'\n"
+            "  cutriage query run.case 'SELECT cause, probability FROM hypothesis'\n"
+            "  cutriage query --csv run.case 'SELECT key, value FROM fact' >facts.csv\n"
+            "  cutriage query --schema run.case\n",
+        .entries = entries,
+    };
+    if (!ct_cli_options(&help, &argc, &argv, &code))
+        return code;
+    if (json && csv)
+        return ct_cli_usage("query", "--json and --csv exclude each other");
+    if (argc < 2)
+        return ct_cli_usage("query", "say which case file; cutriage diagnose -o CASE makes one");
+    if (argc < 3 && !schema)
+        return ct_cli_usage("query", "say what to ask, for example 'SELECT * FROM finding'");
+    if (argc > (schema ? 2 : 3))
+        return ct_cli_usage("query", "too many arguments from '%s' on; is the SQL in quotes?",
+                            argv[schema ? 2 : 3]);
+
+    g_autoptr(GError) error = NULL;
+    sqlite3 *db = ct_case_open_readonly(argv[1], &error);
+    if (!db)
+        return ct_cli_fail("query", error);
+    ct_reason_register_sql(db);
+    code = run_sql(db,
+                   schema ? "SELECT name AS 'table', sql FROM sqlite_master WHERE type='table' "
+                            "ORDER BY name"
+                          : argv[2],
+                   json  ? CT_TABLE_JSON
+                   : csv ? CT_TABLE_CSV
+                         : CT_TABLE_ALIGNED);
+    sqlite3_close_v2(db);
+    return code;
+}
+
+const CtVerb ct_verb_query = {
+    .name = "query",
+    .step = "evidence",
+    .summary = "Ask a case file with SQL",
+    .run = run,
+};

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page that fits one screen: verdict, the strongest lines for and against, what is missing, the
+ * next test, the fix and the other candidates. It is laid out again with fewer lines of each kind
+ * until it fits; text-full.c has the page that holds everything.
+ */
+#include "report/text-private.h"
+
+#include <string.h>
+
+#include "report/layout.h"
+
+#define PLACE_MAX 24u
+
+/* What a page may hold; each row is a tighter try than the one before. 0 is none. */
+typedef struct {
+    guint evidence, evidence_wrap, against, missing, unread, outcomes, fix, fix_wrap, then, also;
+} Limits;
+
+static const Limits tries[] = {
+    {6, 2, 3, 2, 3, 4, 4, 3, 2, 5}, {5, 2, 2, 2, 2, 3, 3, 2, 2, 4}, {4, 2, 2, 1, 1, 3, 2, 2, 1, 3},
+    {4, 1, 1, 1, 1, 2, 2, 2, 1, 3}, {3, 1, 1, 1, 1, 2, 1, 2, 1, 2}, {2, 1, 1, 1, 1, 2, 1, 1, 1, 2},
+    {2, 1, 1, 1, 1, 1, 1, 1, 0, 1},
+};
+
+static guint place_width(const GPtrArray *lines, guint n)
+{
+    guint width = 0;
+    for (guint i = 0; i < MIN(n, lines->len); i++) {
+        const CtReportLine *line = g_ptr_array_index(lines, i);
+        width = MAX(width, ct_text_width(line->place));
+    }
+    return MIN(width, PLACE_MAX);
+}
+
+void ct_text_evidence(CtPage *page, CtMsg label, const GPtrArray *lines, guint max, guint wrap,
+                      gboolean quotes)
+{
+    guint width = place_width(lines, max ? max : lines->len);
+    for (guint i = 0; i < lines->len && (!max || i < max); i++) {
+        const CtReportLine *line = g_ptr_array_index(lines, i);
+        g_autofree char *place = ct_text_fit_left(line->place, width);
+        ct_page_item(page, i == 0 ? ct_msg(page->lang, label) : "", place, width, CT_INK_PLAIN,
+                     line->text, wrap);
+        if (quotes && line->quote && !g_str_equal(line->quote, line->text))
+            ct_page_item(page, "", "", width, CT_INK_DIM, line->quote, 2);
+    }
+}
+
+static void list(CtPage *page, CtMsg label, const GPtrArray *texts, guint from, guint max,
+                 guint wrap, gboolean numbered)
+{
+    for (guint i = from; i < texts->len && i - from < max; i++) {
+        g_autofree char *mark = g_strdup_printf("%u", i + 1);
+        ct_page_item(page, i == from ? ct_msg(page->lang, label) : "", numbered ? mark : "",
+                     numbered ? 1 : 0, CT_INK_PLAIN, g_ptr_array_index(texts, i), wrap);
+    }
+}
+
+void ct_text_verdict(CtPage *page, const CtReport *r, gboolean full)
+{
+    guint max = full ? 0 : 1;
+    CtInk ink = r->outcome == CT_REPORT_FOUND     ? CT_INK_BAD
+                : r->outcome == CT_REPORT_NOTHING ? CT_INK_GOOD
+                                                  : CT_INK_BOLD;
+    ct_page_text(page, ct_msg(r->lang, CT_MSG_CAUSE), ink, r->verdict_cause, max);
+    ct_page_text(page, ct_msg(r->lang, CT_MSG_SURE), CT_INK_PLAIN, r->verdict_sure, max);
+    ct_page_text(page, ct_msg(r->lang, CT_MSG_DO_NOW), CT_INK_BOLD, r->verdict_now, max);
+}
+
+void ct_text_next(CtPage *page, const CtReport *r, const CtNextTest *test, const char *label,
+                  guint outcomes)
+{
+    g_autofree char *cost = ct_report_cost(r->lang, test->cost_s);
+    g_autofree char *in_brackets = *cost ? ct_msgf(r->lang, CT_MSG_COST, cost, NULL)
+                                         : g_strdup("");
+    if (test->run && *test->run) {
+        g_autofree char *before = g_strdup_printf("%s%s", in_brackets, *cost ? " " : "");
+        g_autofree char *run = ct_text_clean(test->run);
+        ct_page_command(page, label, before, run);
+        label = "";
+    }
+    if (test->say && *test->say && (outcomes > 1 || *label)) {
+        g_autofree char *say = ct_text_clean(test->say);
+        ct_page_text(page, label, CT_INK_PLAIN, say, outcomes > 2 ? 2 : 1);
+    }
+    for (guint i = 0; test->outcomes && i < test->outcomes->len && i < outcomes; i++) {
+        const CtOutcome *o = g_ptr_array_index(test->outcomes, i);
+        g_autofree char *line = ct_msgf(r->lang, CT_MSG_IF_THEN, o->when ? o->when : "",
+                                        ct_report_title(r, o->cause), NULL);
+        g_autofree char *clean = ct_text_clean(line);
+        ct_page_item(page, "", "-", 1, CT_INK_PLAIN, clean, outcomes > 2 ? 2 : 1);
+    }
+}
+
+static void unread(CtPage *page, const CtReport *r, guint max)
+{
+    guint shown = 0;
+    for (guint i = 0; i < r->sources->len && shown < max; i++) {
+        const CtReportSource *s = g_ptr_array_index(r->sources, i);
+        if (g_str_equal(s->status, "ok"))
+            continue;
+        g_autofree char *note = ct_text_clean(s->note);
+        g_autofree char *text = g_strdup_printf("%s: %s%s%s", s->name,
+                                                ct_term(r->lang, "status", s->status),
+                                                *note ? ", " : "", note);
+        ct_page_text(page, shown++ ? "" : ct_msg(r->lang, CT_MSG_UNREAD), CT_INK_PLAIN, text, 1);
+    }
+}
+
+static void also(CtPage *page, const CtReport *r, guint max)
+{
+    guint shown = 0;
+    double least = r->outcome == CT_REPORT_NOTHING ? 0.1 : 0.01;
+    for (guint i = r->outcome == CT_REPORT_FOUND ? 1 : 0; i < r->causes->len && shown < max; i++) {
+        const CtReportCause *c = g_ptr_array_index(r->causes, i);
+        if (c->h->probability < least || (c->unknown && r->outcome != CT_REPORT_FOUND))
+            continue;
+        g_autofree char *text =
+            c->unknown ? g_strdup(c->title)
+                       : ct_msgf(r->lang, CT_MSG_CAUSE_LINE, c->title,
+                                 ct_term(r->lang, "layer", c->h->layer), NULL);
+        ct_page_item(page, shown++ ? "" : ct_msg(r->lang, CT_MSG_ALSO), c->percent, 3,
+                     CT_INK_PLAIN, text, 1);
+    }
+}
+
+static void then(CtPage *page, const CtReport *r, const CtReportCause *lead, guint max)
+{
+    g_autoptr(GString) all = g_string_new(NULL);
+    for (guint i = 0; i < r->consequences->len; i++) {
+        const CtReportCause *c = g_ptr_array_index(r->consequences, i);
+        if (g_strcmp0(c->h->explained_by, lead->h->cause) == 0)
+            g_string_append_printf(all, "%s%s", all->len ? "; " : "", c->title);
+    }
+    if (all->len && max)
+        ct_page_text(page, ct_msg(r->lang, CT_MSG_THEN), CT_INK_PLAIN, all->str, max);
+}
+
+/* The first fix already stands in the verdict when that line was not cut. */
+static guint first_fix_to_show(const CtPage *page, const CtReport *r)
+{
+    gboolean whole = ct_text_width(r->verdict_now) + page->label <= page->columns;
+    return r->outcome == CT_REPORT_FOUND && whole ? 1 : 0;
+}
+
+static void gap(CtPage *page, gboolean spaced)
+{
+    gboolean after_blank = g_str_has_suffix(page->out->str, "\n\n");
+    if (spaced && !after_blank)
+        ct_page_blank(page);
+}
+
+static void body(CtPage *page, const CtReport *r, const Limits *l, gboolean spaced)
+{
+    const CtReportCause *lead = ct_report_lead(r);
+    ct_text_verdict(page, r, FALSE);
+    ct_page_blank(page);
+    if (lead && r->outcome == CT_REPORT_FOUND) {
+        ct_text_evidence(page, CT_MSG_FOR, lead->for_, l->evidence, l->evidence_wrap, FALSE);
+        ct_text_evidence(page, CT_MSG_AGAINST, lead->against, l->against, 1, FALSE);
+        then(page, r, lead, l->then);
+        gap(page, spaced);
+    }
+    if (lead && r->outcome != CT_REPORT_NOTHING) {
+        list(page, CT_MSG_MISSING, lead->missing, 0, l->missing, 1, FALSE);
+        if (lead->h->next->len)
+            ct_text_next(page, r, g_ptr_array_index(lead->h->next, 0),
+                         ct_msg(r->lang, CT_MSG_NEXT), l->outcomes);
+        gap(page, spaced);
+        list(page, CT_MSG_FIX, lead->fix, first_fix_to_show(page, r), l->fix, l->fix_wrap, TRUE);
+        gap(page, spaced);
+    }
+    also(page, r, l->also);
+    unread(page, r, l->unread);
+    ct_page_text(page, ct_msg(r->lang, CT_MSG_MORE), CT_INK_DIM,
+                 ct_msg(r->lang, CT_MSG_MORE_HINT), 1);
+}
+
+static char *short_page(const CtReport *r, const CtTextOptions *o, guint columns, guint rows)
+{
+    char *text = NULL;
+    for (gsize i = 0; i < 2 * G_N_ELEMENTS(tries); i++) {
+        CtPage page;
+        ct_page_init(&page, r->lang, columns, o->colour);
+        body(&page, r, &tries[i / 2], i % 2 == 0);
+        g_free(text);
+        text = ct_page_end(&page);
+        if (page.lines < rows) /* one row is the prompt's */
+            break;
+    }
+    return text;
+}
+
+char *ct_report_text(const CtReport *r, const CtTextOptions *o)
+{
+    guint columns = CLAMP(o->columns ? o->columns : 80, 40, 80);
+    if (o->full)
+        return ct_text_full_page(r, columns, o->colour);
+    return short_page(r, o, columns, o->rows ? o->rows : 24);
+}
