@@ -44,6 +44,26 @@ static void rule_tests(CtKbBuild *b, const CtYaml *rule, const char *cause, cons
     }
 }
 
+/* For `explain`: from a code to the causes that ask for it. */
+static void rule_events(CtKbBuild *b, const CtYaml *rule, const char *cause, const char *id)
+{
+    static const char insert[] = "INSERT INTO rule_event VALUES (?,?,?,?,?)";
+    g_autoptr(GPtrArray) kinds = ct_kb_list(b, rule, "event");
+    g_autoptr(GPtrArray) codes = ct_kb_list(b, rule, "code");
+    g_autoptr(GPtrArray) names = ct_kb_list(b, rule, "name");
+    for (guint k = 0; k < kinds->len; k++) {
+        const char *kind = ((const CtYaml *)kinds->pdata[k])->text;
+        for (guint i = 0; i < codes->len; i++)
+            ct_kb_insert(b, rule, insert, "sssi0", cause, id, kind,
+                         g_ascii_strtoll(((const CtYaml *)codes->pdata[i])->text, NULL, 0));
+        for (guint i = 0; i < names->len; i++)
+            ct_kb_insert(b, rule, insert, "sss0s", cause, id, kind,
+                         ((const CtYaml *)names->pdata[i])->text);
+        if (codes->len == 0 && names->len == 0)
+            ct_kb_insert(b, rule, insert, "sss00", cause, id, kind);
+    }
+}
+
 /* absent: {needs: [coverage], weight: -6} */
 static char *absence(CtKbBuild *b, const CtYaml *rule, double *out_weight)
 {
@@ -92,6 +112,7 @@ static void rule(CtKbBuild *b, const CtYaml *node, const char *cause, guint ord)
                       absent_needs, absent_weight, say.en, say.zh, (gint64)ord,
                       (gint64)node->line))
         return;
+    rule_events(b, node, cause, id);
     rule_tests(b, node, cause, id);
 }
 

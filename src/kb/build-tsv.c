@@ -89,7 +89,7 @@ static gboolean is_id(const char *s)
 
 static const char *const CODE_COLUMNS[] = {
     "number", "name",    "alt_name",   "message", "layer",  "sticky", "late",
-    "meaning", "meaning_zh", "causes", "checks", "source", "confidence", NULL};
+    "meaning", "meaning_zh", "causes", "checks", "source", "confidence", "also_printed", NULL};
 
 static char *extra_columns(const Tsv *t)
 {
@@ -102,6 +102,20 @@ static char *extra_columns(const Tsv *t)
     if (json->len)
         g_string_append_c(json, '}');
     return g_string_free(json, json->len == 0);
+}
+
+/* The texts printed for the code that was inserted last. */
+static void printed_texts(CtKbBuild *b, const Tsv *t, const CtYaml *at)
+{
+    static const char insert[] = "INSERT INTO code_text VALUES (?, ?)";
+    gint64 code = sqlite3_last_insert_rowid(b->db);
+    if (field(t, "message"))
+        ct_kb_insert(b, at, insert, "is", code, field(t, "message"));
+    if (!field(t, "also_printed"))
+        return;
+    g_auto(GStrv) others = g_strsplit(field(t, "also_printed"), " | ", -1);
+    for (char **p = others; *p; p++)
+        ct_kb_insert(b, at, insert, "is", code, *p);
 }
 
 static gboolean read_number(CtKbBuild *b, const Tsv *t, gint64 *out)
@@ -141,6 +155,7 @@ void ct_kb_build_codes(CtKbBuild *b, const char *data, const char *stem)
                          field(&t, "sticky"), field(&t, "late"), field(&t, "meaning"),
                          field(&t, "meaning_zh"), field(&t, "causes"), field(&t, "checks"), extra,
                          field(&t, "source"), field(&t, "confidence"));
+            printed_texts(b, &t, &at);
         }
     }
     end(&t);

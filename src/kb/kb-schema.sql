@@ -26,7 +26,10 @@ CREATE TABLE code (
 CREATE INDEX code_family_number ON code(family, number);
 CREATE INDEX code_name ON code(name COLLATE NOCASE);
 CREATE INDEX code_alt_name ON code(alt_name COLLATE NOCASE);
-CREATE INDEX code_message ON code(message COLLATE NOCASE);
+-- Every text that is printed for a code: `message`, and the wordings of other releases, which the
+-- file lists in its column also_printed, separated by " | ".
+CREATE TABLE code_text (code INTEGER NOT NULL, text TEXT NOT NULL);
+CREATE INDEX code_text_text ON code_text(text COLLATE NOCASE);
 
 -- Each compat/NAME.tsv becomes a table compat_NAME (dashes to underscores) with its own columns,
 -- all TEXT.
@@ -87,6 +90,11 @@ CREATE TABLE rule (
 );
 -- kind: hit, near. Each input is a source of its own; it may hold several lines.
 CREATE TABLE rule_test (cause TEXT, rule TEXT, kind TEXT, input TEXT);
+-- What a shorthand rule on events looks for, one row per code or name (both NULL: the kind alone).
+CREATE TABLE rule_event (
+    cause TEXT NOT NULL, rule TEXT NOT NULL, kind TEXT NOT NULL, code INTEGER, name TEXT
+);
+CREATE INDEX rule_event_kind ON rule_event(kind, code);
 CREATE TABLE explains (cause TEXT NOT NULL, consequence TEXT NOT NULL);
 CREATE TABLE next_test (
     cause TEXT NOT NULL, ord INTEGER, test TEXT NOT NULL, run TEXT, cost_s REAL,

@@ -194,10 +194,11 @@ gboolean ct_kb_code_number(const CtKb *kb, const char *family, const char *name_
     CtKb *cache = (CtKb *)kb;
     sqlite3_stmt *stmt = statement(
         kb, &cache->number,
-        "SELECT number, 0 AS rank FROM code WHERE name = ?1 COLLATE NOCASE AND family = ?2 "
-        "UNION ALL SELECT number, 1 FROM code WHERE alt_name = ?1 COLLATE NOCASE AND family = ?2 "
-        "UNION ALL SELECT number, 2 FROM code WHERE message = ?1 COLLATE NOCASE AND family = ?2 "
-        "ORDER BY rank, number LIMIT 1");
+        "SELECT number, 0 AS rank, id FROM code WHERE name = ?1 COLLATE NOCASE AND family = ?2 "
+        "UNION ALL SELECT number, 1, id FROM code "
+        "WHERE alt_name = ?1 COLLATE NOCASE AND family = ?2 "
+        "UNION ALL SELECT c.number, 2, c.id FROM code_text t JOIN code c ON c.id = t.code "
+        "WHERE t.text = ?1 COLLATE NOCASE AND c.family = ?2 ORDER BY rank, id LIMIT 1");
     if (!stmt)
         return FALSE;
     g_autofree char *key = clean(name_or_text);
