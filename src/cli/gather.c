@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/gather.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyze/analyzer.h"
+#include "collect/collect.h"
+#include "report/layout.h"
+
+/* A run that takes less stays silent. */
+#define SILENT_US 1500000
+#define REDRAW_US 200000
+
+typedef struct {
+    gboolean tty, drawn;
+    gint64 begun_us, drawn_us;
+    GPtrArray *cases; /* char * */
+} Watch;
+
+void ct_gather_clear(CtGather *g)
+{
+    g_clear_pointer(&g->ev, ct_evidence_free);
+    g_clear_pointer(&g->kb, ct_kb_free);
+}
+
+/* A pipe, a file or a socket as standard input; a terminal or /dev/null is none. */
+static gboolean input_is_piped(void)
+{
+    struct stat st;
+    return fstat(STDIN_FILENO, &st) == 0 &&
+           (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size));
+}
+
+char **ct_gather_paths(const char *verb, int argc, char **argv, int *out_exit)
+{
+    if (argc < 2 && !input_is_piped()) {
+        *out_exit = ct_cli_usage(verb,
+                                 "say which files, for example: cutriage %s app.log dmesg.txt\n"
+                                 "What helps most: the program's log, `sudo dmesg -T`, "
+                                 "`nvidia-smi -q`; on a Jetson `tegrastats`",
+                                 verb);
+        return NULL;
+    }
+    char **paths = g_new0(char *, (gsize)MAX(argc, 2));
+    if (argc < 2)
+        paths[0] = (char *)"-";
+    for (int i = 1; i < argc; i++)
+        paths[i - 1] = argv[i];
+    return paths;
+}
+
+static void on_progress(guint64 bytes, const char *path, gpointer user)
+{
+    Watch *w = user;
+    gint64 now = g_get_monotonic_time();
+    if (!w->tty || now - w->begun_us < SILENT_US || now - w->drawn_us < REDRAW_US)
+        return;
+    g_autofree char *size = g_format_size_full(bytes, G_FORMAT_SIZE_IEC_UNITS);
+    g_autofree char *clean = ct_text_clean(path ? path : "");
+    g_autofree char *name = ct_text_fit_left(clean, 50);
+    fprintf(stderr, "\r\033[Kreading: %s, %s", size, name);
+    fflush(stderr);
+    w->drawn = TRUE;
+    w->drawn_us = now;
+}
+
+static void on_case(const char *path, gpointer user)
+{
+    g_ptr_array_add(((Watch *)user)->cases, g_strdup(path));
+}
+
+/* A case that cannot be used is a source with its reason, as any other file. */
+static void import_cases(CtEvidence *ev, const GPtrArray *cases)
+{
+    for (guint i = 0; i < cases->len; i++) {
+        const char *path = g_ptr_array_index(cases, i);
+        g_autoptr(GError) error = NULL;
+        if (ct_evidence_import(ev, path, &error))
+            continue;
+        ct_evidence_add_source(ev, &(CtSourceRow){.path = path,
+                                                  .format = "case",
+                                                  .status = CT_FAILED,
+                                                  .note = error->message,
+                                                  .bytes = CT_NONE,
+                                                  .lines = CT_NONE});
+    }
+}
+
+/* Tells of sources that gave nothing; TRUE when at least one gave something. */
+static gboolean tell_troubles(CtEvidence *ev)
+{
+    sqlite3_stmt *st = NULL;
+    guint used = 0, told = 0;
+    sqlite3_prepare_v2(ct_evidence_db(ev), "SELECT path, status, note FROM source ORDER BY id", -1,
+                       &st, NULL);
+    while (st && sqlite3_step(st) == SQLITE_ROW) {
+        const char *status = (const char *)sqlite3_column_text(st, 1);
+        const char *note = (const char *)sqlite3_column_text(st, 2);
+        if (!g_str_equal(status, "absent") && !g_str_equal(status, "denied") &&
+            !g_str_equal(status, "failed")) {
+            used++;
+            continue;
+        }
+        g_autofree char *path = ct_text_clean((const char *)sqlite3_column_text(st, 0));
+        g_autofree char *why = ct_text_clean(note ? note : status);
+        if (told++ < 10)
+            ct_cli_note("%s: %s, skipped", path, why);
+    }
+    sqlite3_finalize(st);
+    if (told > 10)
+        ct_cli_note("and %u more, skipped", told - 10);
+    return used > 0;
+}
+
+static gboolean open_stores(const char *knowledge, CtGather *g, GError **error)
+{
+    g->kb = knowledge ? ct_kb_open_folder(knowledge, error) : ct_kb_open(error);
+    if (g->kb)
+        g->ev = ct_evidence_new(error);
+    return g->kb && g->ev;
+}
+
+static gboolean read_paths(CtGather *g, char **paths, GError **error)
+{
+    g_autoptr(CtParse) parse = ct_parse_new(g->ev, g->kb, error);
+    if (!parse)
+        return FALSE;
+    Watch watch = {.tty = isatty(STDERR_FILENO), .begun_us = g_get_monotonic_time()};
+    watch.cases = g_ptr_array_new_with_free_func(g_free);
+    const CtCollectHooks hooks = {.progress = on_progress, .on_case = on_case, .user = &watch};
+    CtCollectTotals totals = {0};
+    for (; *paths; paths++)
+        ct_collect_path(parse, g->ev, *paths, &hooks, &totals);
+    ct_parse_finish(parse);
+    if (watch.drawn)
+        fputs("\r\033[K", stderr);
+    import_cases(g->ev, watch.cases);
+    g_ptr_array_unref(watch.cases);
+    return TRUE;
+}
+
+gboolean ct_gather(const char *verb, char **paths, const char *knowledge, CtGather *out,
+                   int *out_exit)
+{
+    g_autoptr(GError) error = NULL;
+    if (!open_stores(knowledge, out, &error) || !read_paths(out, paths, &error)) {
+        *out_exit = ct_cli_fail(verb, error);
+        return FALSE;
+    }
+    if (!tell_troubles(out->ev)) {
+        fprintf(stderr, "cutriage %s: nothing to read is left\n", verb);
+        *out_exit = CT_EXIT_FAILED;
+        return FALSE;
+    }
+    ct_analyze(out->ev);
+    return TRUE;
+}
