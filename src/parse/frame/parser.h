@@ -120,6 +120,11 @@ gboolean ct_text_int(const char *text, gsize len, gint64 *out);
 /* "16 GiB", "403200 bytes", "15Gi", "7761MB", "37408 MiB", "64M" -> bytes (MB as printed by
  * NVIDIA and Linux tools is MiB). `unit` is assumed where none is written (nullable: bytes). */
 gboolean ct_text_bytes(const char *text, gsize len, const char *unit, double *out);
+/* "12.3 ms", "450us", "2 s", "1.5min" -> ns. `unit` is assumed where none is written. */
+gboolean ct_text_duration(const char *text, gsize len, const char *unit, double *out_ns);
+/* One spelling for a GPU: "0" -> "gpu:0", "PCI:0000:3B:00", "00000000:3b:00.0" -> "0000:3b:00.0";
+ * NULL when it is neither. (transfer full) */
+char *ct_text_gpu(const char *text, gsize len);
 /* Any time stamp that a log may begin with; *out_used is what it takes up. Forms without a year
  * give a time in 1970 and *out_no_year. */
 gboolean ct_text_time(const char *text, gsize len, gint64 *out_ns, gsize *out_used,

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/collect.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "collect/stream.h"
+
+#define PROGRESS_EVERY ((guint64)16 << 20)
+
+typedef struct {
+    dev_t dev;
+    ino_t ino;
+} Identity;
+
+typedef struct {
+    CtParse *parse;
+    CtEvidence *ev;
+    const CtCollectHooks *hooks;
+    CtCollectTotals *totals;
+    guint8 *block;
+    GArray *parents; /* Identity of the folders that lead here: a loop shows up in it */
+    guint64 next_progress;
+    gboolean full;   /* CT_MAX_FILES reached */
+} Collect;
+
+/* A source of which nothing can be read still is one. */
+static void unread(Collect *c, const char *path, CtStatus status, const char *note)
+{
+    CtSourceRow row = {.path = path, .format = NULL, .status = status, .bytes = CT_NONE,
+                       .lines = CT_NONE, .note = note};
+    ct_evidence_add_source(c->ev, &row);
+    c->totals->files++;
+    c->totals->troubles++;
+}
+
+static void unread_errno(Collect *c, const char *path, int error)
+{
+    CtStatus status = error == EACCES || error == EPERM ? CT_DENIED
+                      : error == ENOENT || error == ENOTDIR ? CT_ABSENT
+                                                            : CT_FAILED;
+    unread(c, path, status, g_strerror(error));
+}
+
+static void progress(Collect *c, const char *path)
+{
+    if (!c->hooks || !c->hooks->progress || c->totals->bytes < c->next_progress)
+        return;
+    c->next_progress = c->totals->bytes + PROGRESS_EVERY;
+    c->hooks->progress(c->totals->bytes, path, c->hooks->user);
+}
+
+static CtStatus status_of(const CtStream *s)
+{
+    switch (ct_stream_state(s)) {
+    case CT_STREAM_TRUNCATED:
+        return CT_TRUNCATED;
+    case CT_STREAM_DAMAGED:
+        return CT_PARTIAL;
+    case CT_STREAM_ERROR:
+        return CT_FAILED;
+    case CT_STREAM_MORE:
+    case CT_STREAM_END:
+        break;
+    }
+    return CT_OK;
+}
+
+static void feed(Collect *c, const char *path, CtStream *s)
+{
+    g_autofree char *format = ct_stream_packing(s)
+                                  ? g_strconcat(ct_stream_packing(s), "+text", NULL)
+                                  : g_strdup("text");
+    gsize n;
+    ct_parse_begin(c->parse, path, format);
+    while ((n = ct_stream_read(s, c->block, CT_BLOCK)) > 0) {
+        ct_parse_feed(c->parse, c->block, n);
+        c->totals->bytes += n;
+        progress(c, path);
+    }
+    CtStatus status = status_of(s);
+    ct_parse_end(c->parse, status, ct_stream_note(s));
+    c->totals->files++;
+    if (status != CT_OK)
+        c->totals->troubles++;
+}
+
+static gboolean is_case(Collect *c, const char *path, CtStream *s, gboolean seekable)
+{
+    gsize len;
+    const guint8 *head = ct_stream_peek(s, 128, &len);
+    if (ct_stream_packing(s) || !ct_case_sniff(head, len))
+        return FALSE;
+    if (!seekable || !c->hooks || !c->hooks->on_case) {
+        unread(c, path, CT_UNSUPPORTED, "a case file; give it by its name");
+        return TRUE;
+    }
+    c->totals->cases++;
+    c->hooks->on_case(path, c->hooks->user);
+    return TRUE;
+}
+
+static void read_fd(Collect *c, const char *path, int fd, gboolean seekable)
+{
+    posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    CtStream *s = ct_stream_new(fd);
+    if (!is_case(c, path, s, seekable))
+        feed(c, path, s);
+    ct_stream_free(s);
+}
+
+static void read_file(Collect *c, const char *path)
+{
+    /* O_NONBLOCK: a FIFO put where a file was must not hold us. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+    if (fd < 0) {
+        unread_errno(c, path, errno);
+        return;
+    }
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        read_fd(c, path, fd, TRUE);
+    else
+        unread(c, path, CT_UNSUPPORTED, "no regular file, skipped");
+    close(fd);
+}
+
+static void visit(Collect *c, const char *path, guint depth, gboolean named);
+
+static int by_name(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static gboolean entered_before(const Collect *c, const struct stat *st)
+{
+    for (guint i = 0; i < c->parents->len; i++) {
+        const Identity *id = &g_array_index(c->parents, Identity, i);
+        if (id->dev == st->st_dev && id->ino == st->st_ino)
+            return TRUE;
+    }
+    return FALSE;
+}
+
+static void visit_folder(Collect *c, const char *path, const struct stat *st, guint depth)
+{
+    if (depth >= CT_MAX_DEPTH) {
+        unread(c, path, CT_TRUNCATED, "folders too deep, skipped");
+        return;
+    }
+    if (entered_before(c, st)) {
+        unread(c, path, CT_UNSUPPORTED, "a link back to a folder above, skipped");
+        return;
+    }
+    DIR *dir = opendir(path);
+    if (!dir) {
+        unread_errno(c, path, errno);
+        return;
+    }
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    struct dirent *e;
+    while ((e = readdir(dir)) && names->len <= CT_MAX_FILES) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            g_ptr_array_add(names, g_strdup(e->d_name));
+    }
+    closedir(dir);
+    g_ptr_array_sort(names, by_name);
+    Identity id = {st->st_dev, st->st_ino};
+    g_array_append_val(c->parents, id);
+    for (guint i = 0; i < names->len && !c->full; i++) {
+        g_autofree char *below = g_build_filename(path, g_ptr_array_index(names, i), NULL);
+        visit(c, below, depth + 1, FALSE);
+    }
+    g_array_set_size(c->parents, c->parents->len - 1);
+}
+
+static gboolean room_left(Collect *c, const char *path)
+{
+    if (c->totals->files < CT_MAX_FILES)
+        return TRUE;
+    if (!c->full) {
+        g_autofree char *note = g_strdup_printf("more than %u files; this and what follows is not "
+                                                "read",
+                                                CT_MAX_FILES);
+        unread(c, path, CT_TRUNCATED, note);
+    }
+    c->full = TRUE;
+    return FALSE;
+}
+
+static void visit(Collect *c, const char *path, guint depth, gboolean named)
+{
+    struct stat st;
+    if (!room_left(c, path))
+        return;
+    if (stat(path, &st) != 0) {
+        int error = errno;
+        if (!named && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+            unread(c, path, CT_ABSENT,
+                   error == ELOOP ? "a link in a circle, skipped" : "a link to nothing, skipped");
+        else
+            unread_errno(c, path, error);
+    } else if (S_ISDIR(st.st_mode)) {
+        visit_folder(c, path, &st, depth);
+    } else if (S_ISREG(st.st_mode)) {
+        read_file(c, path);
+    } else if (named && S_ISFIFO(st.st_mode)) {
+        /* "<(command)" of a shell: named by the person, so it is read. */
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0) {
+            unread_errno(c, path, errno);
+            return;
+        }
+        read_fd(c, path, fd, FALSE);
+        close(fd);
+    } else {
+        unread(c, path, CT_UNSUPPORTED, "no regular file, skipped");
+    }
+}
+
+void ct_collect_path(CtParse *parse, CtEvidence *ev, const char *path,
+                     const CtCollectHooks *hooks, CtCollectTotals *totals)
+{
+    CtCollectTotals own = {0};
+    Collect c = {.parse = parse, .ev = ev, .hooks = hooks, .totals = totals ? totals : &own};
+    c.block = g_malloc(CT_BLOCK);
+    c.parents = g_array_new(FALSE, FALSE, sizeof(Identity));
+    c.next_progress = c.totals->bytes + PROGRESS_EVERY;
+    if (strcmp(path, "-") == 0)
+        read_fd(&c, "-", STDIN_FILENO, FALSE);
+    else
+        visit(&c, path, 0, TRUE);
+    g_array_unref(c.parents);
+    g_free(c.block);
+}

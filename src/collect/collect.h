@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fetches bytes and interprets nothing: files, folders, standard input, what is compressed and
+ * what is packed. Only paths that the person named are opened, never one that evidence names.
+ */
+#pragma once
+
+#include <glib.h>
+
+#include "parse/frame/parse.h"
+
+typedef struct {
+    /* Called now and then with the bytes read so far in the whole run. (nullable) */
+    void (*progress)(guint64 bytes, const char *path, gpointer user);
+    /* A case file of ours: collect does not read it, the caller loads it. (nullable: it becomes
+     * a source of status unsupported) */
+    void (*on_case)(const char *path, gpointer user);
+    gpointer user;
+} CtCollectHooks;
+
+typedef struct {
+    guint64 bytes;  /* read, after decompression */
+    guint files;    /* sources made */
+    guint troubles; /* of them not ok */
+    guint cases;
+} CtCollectTotals;
+
+/* path is a file, a folder (all below it, in order of names) or "-" for standard input. Whatever
+ * cannot be read becomes a source with its reason; the rest goes on. Calls may follow each other;
+ * totals add up. hooks may be NULL. */
+void ct_collect_path(CtParse *parse, CtEvidence *ev, const char *path,
+                     const CtCollectHooks *hooks, CtCollectTotals *totals);

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One section: its first lines are kept until a parser is chosen, then they and all that follow
+ * go to that parser, to the signatures, and to the parsers that read along.
+ */
+#include "parse/frame/frame-private.h"
+
+#include <string.h>
+
+#define SURE_ENOUGH 20
+#define TIME_EVERY_LINE ((guint64)16 << 20) /* beyond so many bytes only some lines' times are read */
+#define TIME_SAMPLE 64u
+
+void ct_section_init(CtParse *parse)
+{
+    CtEmit *s = &parse->section;
+    s->parse = parse;
+    s->head = g_byte_array_new();
+    s->head_lines = g_array_new(FALSE, FALSE, sizeof(CtHeadLine));
+    s->head_hits = g_array_new(FALSE, FALSE, sizeof(CtHit));
+    s->coverage = g_ptr_array_new_with_free_func(g_free);
+}
+
+static void clear(CtEmit *s)
+{
+    g_clear_pointer(&s->title, g_free);
+    g_clear_pointer(&s->command, g_free);
+    g_clear_pointer(&s->scope, g_free);
+    g_clear_pointer(&s->note, g_free);
+    g_clear_pointer(&s->document, g_byte_array_unref);
+    g_byte_array_set_size(s->head, 0);
+    g_array_set_size(s->head_lines, 0);
+    g_array_set_size(s->head_hits, 0);
+    g_ptr_array_set_size(s->coverage, 0);
+    CtEmit kept = {.parse = s->parse, .head = s->head, .head_lines = s->head_lines,
+                   .head_hits = s->head_hits, .coverage = s->coverage};
+    *s = kept;
+}
+
+void ct_section_release(CtParse *parse)
+{
+    CtEmit *s = &parse->section;
+    clear(s);
+    g_byte_array_unref(s->head);
+    g_array_unref(s->head_lines);
+    g_array_unref(s->head_hits);
+    g_ptr_array_unref(s->coverage);
+}
+
+void ct_emit_scope(CtEmit *emit, const char *scope)
+{
+    g_free(emit->scope);
+    emit->scope = g_strdup(scope);
+    emit->scope_changed = TRUE;
+}
+
+/* A title such as "nvidia-smi -q" is as good a hint as a prompt. */
+static void take_cut(CtEmit *s, const CtCut *cut)
+{
+    if (!cut || cut->kind == CT_CUT_NONE)
+        return;
+    s->scope = ct_cut_scope(cut);
+    if (cut->kind == CT_CUT_KERNEL) {
+        s->kernel_log = TRUE;
+        return;
+    }
+    g_autofree char *text = g_strndup(cut->text, cut->len);
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+    if (cut->kind == CT_CUT_TITLE)
+        s->title = g_strdup(valid);
+    if (cut->kind == CT_CUT_PROMPT || ct_cut_known_command(cut->text, cut->len))
+        s->command = *valid ? g_strdup(valid) : NULL;
+}
+
+void ct_section_open(CtParse *parse, guint line, const CtCut *cut)
+{
+    CtEmit *s = &parse->section;
+    clear(s);
+    s->open = TRUE;
+    s->first_line = s->last_line = line;
+    s->clock.t0_ns = s->clock.t1_ns = s->clock.last_ns = CT_TIME_UNKNOWN;
+    take_cut(s, cut);
+}
+
+int ct_sniff_best(CtSniff *sniff, const CtParser **out)
+{
+    const CtParser *const *all = ct_parsers();
+    int best = SURE_ENOUGH - 1;
+    *out = NULL;
+    for (guint i = 0; all[i]; i++) {
+        int sure = all[i]->sniff ? all[i]->sniff(sniff) : 0;
+        if (sure > best) {
+            best = sure;
+            *out = all[i];
+        }
+    }
+    return *out ? best : 0;
+}
+
+static CtRawLine head_line(const CtEmit *s, guint i)
+{
+    const CtHeadLine *h = &g_array_index(s->head_lines, CtHeadLine, i);
+    return (CtRawLine){.raw = (const char *)s->head->data + h->offset, .len = h->len,
+                       .number = h->number, .cut = h->cut};
+}
+
+static void peel_raw(CtParse *parse, const CtRawLine *raw, CtLine *line, CtPeeled *peeled)
+{
+    *line = (CtLine){.raw = raw->raw, .raw_len = raw->len, .number = raw->number,
+                     .cut = raw->cut, .t_ns = CT_TIME_UNKNOWN};
+    ct_peel(parse->peeler, line, peeled);
+}
+
+/* What the first lines look like as a whole: JSON envelopes, "0: " of srun, compose columns. */
+static void judge_head(CtParse *parse, CtEmit *s)
+{
+    guint json = 0, numbered = 0, bar = 0, n = 0, repeated = 0;
+    int last = -1;
+    for (guint i = 0; i < s->head_lines->len; i++) {
+        CtRawLine raw = head_line(s, i);
+        if (raw.len == 0)
+            continue;
+        n++;
+        json += ct_envelope_is_json(raw.raw, raw.len);
+        if (raw.len > 3 && g_ascii_isdigit(raw.raw[0])) {
+            gsize d = 1;
+            while (d < 4 && d < raw.len && g_ascii_isdigit(raw.raw[d]))
+                d++;
+            if (d + 1 < raw.len && raw.raw[d] == ':' && raw.raw[d + 1] == ' ') {
+                int rank = (int)g_ascii_strtoull(raw.raw, NULL, 10);
+                numbered++;
+                repeated += rank == last;
+                last = rank;
+            }
+        }
+        bar += ct_text_has(raw.raw, MIN(raw.len, 80), " | ") && g_ascii_isalpha(raw.raw[0]);
+    }
+    s->decode = json * 2 > n;
+    gboolean compose = s->command && strstr(s->command, "compose") && bar * 10 > n * 8;
+    ct_peeler_set_prefixes(parse->peeler, numbered > 3 && numbered * 10 >= n * 9 && repeated > 0,
+                           compose);
+}
+
+static void choose_parser(CtParse *parse, CtEmit *s)
+{
+    CtLine lines[CT_HEAD_LINES];
+    g_autoptr(GStringChunk) texts = g_string_chunk_new(4096);
+    guint n = MIN(s->head_lines->len, CT_HEAD_LINES);
+    for (guint i = 0; i < n; i++) {
+        CtRawLine raw = head_line(s, i);
+        CtPeeled peeled;
+        peel_raw(parse, &raw, &lines[i], &peeled);
+        lines[i].text = g_string_chunk_insert_len(texts, lines[i].text, (gssize)lines[i].len);
+        if (lines[i].tag)
+            lines[i].tag = g_string_chunk_insert_const(texts, lines[i].tag);
+    }
+    /* sniff() may look for words: a NUL behind the head costs nothing. */
+    g_byte_array_append(s->head, (const guint8 *)"", 1);
+    CtSniff sniff = {.head = (const char *)s->head->data, .len = s->head->len - 1,
+                     .lines = lines, .n_lines = n, .command = s->command, .title = s->title,
+                     .path = parse->path};
+    ct_sniff_best(&sniff, &s->parser);
+    g_byte_array_set_size(s->head, s->head->len - 1);
+}
+
+static void body_line(CtParse *parse, CtEmit *s, const CtRawLine *raw, const CtHit *hits,
+                      guint n_hits);
+
+static void decide(CtParse *parse, CtEmit *s)
+{
+    if (s->decided)
+        return;
+    s->decided = TRUE;
+    judge_head(parse, s);
+    choose_parser(parse, s);
+    CtSectionRow row = {.source = parse->source, .first_line = s->first_line, .title = s->title,
+                        .command = s->command,
+                        .parser = s->parser ? s->parser->id : "generic-text",
+                        .scope = s->scope, .status = CT_OK};
+    s->id = ct_evidence_add_section(parse->ev, &row);
+    if (s->parser && s->parser->begin)
+        s->state = s->parser->begin(s);
+    if (s->parser && s->parser->document) {
+        s->document = g_byte_array_new();
+        s->document_line = s->head_lines->len ? head_line(s, 0).number : s->first_line;
+    }
+    for (guint i = 0; i < s->head_lines->len; i++) {
+        const CtHeadLine *h = &g_array_index(s->head_lines, CtHeadLine, i);
+        CtRawLine raw = head_line(s, i);
+        body_line(parse, s, &raw, &g_array_index(s->head_hits, CtHit, h->first_hit), h->n_hits);
+    }
+    g_byte_array_set_size(s->head, 0);
+}
+
+static CtKernelness kernelness(const CtEmit *s, const CtPeeled *peeled)
+{
+    if (peeled->kernel)
+        return CT_KERNEL_YES;
+    if (peeled->not_kernel)
+        return CT_KERNEL_NO;
+    if (s->kernel_log || (s->command && (strstr(s->command, "dmesg") ||
+                                         strstr(s->command, "journalctl -k"))))
+        return CT_KERNEL_YES;
+    return CT_KERNEL_MAYBE;
+}
+
+static void read_along(CtParse *parse, CtEmit *s, const CtLine *line, guint64 bits)
+{
+    for (guint bit = 0; bits; bit++, bits >>= 1) {
+        const CtParser *reader = ct_signatures_reader(parse->sigs, bit);
+        if (!(bits & 1) || reader == s->parser || !reader->line)
+            continue;
+        if (!(s->readers & (G_GUINT64_CONSTANT(1) << bit))) {
+            s->readers |= G_GUINT64_CONSTANT(1) << bit;
+            s->reader_state[bit] = reader->begin ? reader->begin(s) : NULL;
+        }
+        reader->line(s->reader_state[bit], line, s);
+    }
+}
+
+static void append_document(CtEmit *s, const CtRawLine *raw)
+{
+    if (s->document->len + raw->len + 1 > CT_MAX_DOCUMENT) {
+        ct_emit_status(s, CT_TRUNCATED, "longer than a document may be; the rest is not read");
+        return;
+    }
+    g_byte_array_append(s->document, (const guint8 *)raw->raw, (guint)raw->len);
+    g_byte_array_append(s->document, (const guint8 *)"\n", 1);
+}
+
+static gboolean time_due(const CtParse *parse, const CtRawLine *raw)
+{
+    return parse->bytes < TIME_EVERY_LINE || raw->number % TIME_SAMPLE == 0;
+}
+
+static void body_line(CtParse *parse, CtEmit *s, const CtRawLine *raw, const CtHit *hits,
+                      guint n_hits)
+{
+    gboolean streamed = s->parser && s->parser->line;
+    if (s->document)
+        append_document(s, raw);
+    if (!streamed && !n_hits && !s->decode && !time_due(parse, raw))
+        return;
+    CtLine line;
+    CtPeeled peeled;
+    peel_raw(parse, raw, &line, &peeled);
+    line.t_ns = ct_clock_line(s, &line, &peeled);
+    if (peeled.kernel)
+        s->n_kernel++;
+    else
+        s->n_other++;
+    if (streamed)
+        s->parser->line(s->state, &line, s);
+    if (s->parser && s->parser->no_signatures)
+        return;
+    if (s->decode) {
+        g_array_set_size(parse->line_hits, 0);
+        ct_scanner_scan(ct_frame_scanner(parse), line.text, line.len, parse->line_hits);
+        hits = (const CtHit *)(void *)parse->line_hits->data;
+        n_hits = parse->line_hits->len;
+    }
+    if (!n_hits)
+        return;
+    ct_signatures_apply(parse->sigs, s, &line, kernelness(s, &peeled), hits, n_hits);
+    read_along(parse, s, &line, ct_signatures_readers(parse->sigs, hits, n_hits));
+}
+
+void ct_section_line(CtParse *parse, const CtRawLine *line, const CtHit *hits, guint n_hits)
+{
+    CtEmit *s = &parse->section;
+    s->last_line = line->number;
+    if (s->decided) {
+        body_line(parse, s, line, hits, n_hits);
+        return;
+    }
+    CtHeadLine h = {.offset = s->head->len, .len = line->len, .number = line->number,
+                    .first_hit = s->head_hits->len, .n_hits = n_hits, .cut = line->cut};
+    g_byte_array_append(s->head, (const guint8 *)line->raw, (guint)line->len);
+    g_byte_array_append(s->head, (const guint8 *)"\n", 1);
+    g_array_append_vals(s->head_hits, hits, n_hits);
+    g_array_append_val(s->head_lines, h);
+    if (s->head_lines->len >= CT_HEAD_LINES || s->head->len >= CT_HEAD_BYTES)
+        decide(parse, s);
+}
+
+static void finish_parsers(CtParse *parse, CtEmit *s)
+{
+    if (s->document) {
+        g_byte_array_append(s->document, (const guint8 *)"", 1);
+        s->parser->document((const char *)s->document->data, s->document->len - 1,
+                            s->document_line, s);
+    }
+    if (s->parser && s->parser->finish)
+        s->parser->finish(s->state, s);
+    for (guint bit = 0; bit < CT_MAX_READERS; bit++) {
+        if (!(s->readers & (G_GUINT64_CONSTANT(1) << bit)))
+            continue;
+        const CtParser *reader = ct_signatures_reader(parse->sigs, bit);
+        if (reader->finish)
+            reader->finish(s->reader_state[bit], s);
+    }
+}
+
+/* What any text is able to show, whoever read it. */
+static void add_coverage(CtParse *parse, CtEmit *s)
+{
+    if (s->n_kernel > 0 || s->kernel_log)
+        ct_emit_coverage(s, "kernel-log", NULL);
+    if (!s->parser && s->n_other > 0 && !s->kernel_log)
+        ct_emit_coverage(s, "app-log", NULL);
+    for (guint i = 0; i + 1 < s->coverage->len; i += 2)
+        ct_evidence_add_coverage(parse->ev, s->id, g_ptr_array_index(s->coverage, i),
+                                 g_ptr_array_index(s->coverage, i + 1), s->clock.t0_ns,
+                                 s->clock.t1_ns);
+}
+
+void ct_section_close(CtParse *parse)
+{
+    CtEmit *s = &parse->section;
+    if (!s->open)
+        return;
+    decide(parse, s);
+    finish_parsers(parse, s);
+    add_coverage(parse, s);
+    const char *clock = s->clock.kind ? s->clock.kind : "none";
+    ct_evidence_end_section(parse->ev, s->id, s->last_line, clock, s->status, s->note);
+    CtDoneSection done = {.id = s->id, .source = parse->source, .clock = g_intern_string(clock),
+                          .no_year = s->clock.no_year, .has_zone = s->clock.has_zone,
+                          .t0_ns = s->clock.t0_ns, .t1_ns = s->clock.t1_ns,
+                          .boot_to_wall_ns = s->clock.boot_to_wall_ns,
+                          .has_boot_to_wall = s->clock.has_boot_to_wall};
+    g_array_append_val(parse->done, done);
+    clear(s);
+}

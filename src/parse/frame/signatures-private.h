@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "parse/frame/signatures.h"
+
+typedef enum {
+    FIELD_CODE, FIELD_NAME, FIELD_MESSAGE, FIELD_GPU, FIELD_SUBJECT, FIELD_PID, FIELD_RANK,
+    FIELD_VALUE, FIELD_DETAIL
+} SigField;
+
+typedef struct {
+    SigField field;
+    char *key;
+    guint group;  /* of the pattern; 0 for constants */
+    char *value;  /* constants only */
+} SigCapture;
+
+typedef struct {
+    char *id, *kind, *family, *pattern;
+    gboolean is_fact; /* kind is the key of a fact then */
+    CtSeverity severity;
+    gint8 scope; /* -1 not-kernel, 0 any, 1 kernel */
+    gboolean nocase, broken;
+    int priority;
+    guint order, runs;
+    guint kind_slot;      /* one number per kind */
+    pcre2_code *code;     /* NULL until the first line */
+    GArray *captures;     /* SigCapture, constants first */
+    guint64 last_line;    /* serial number of the line that it was queued for */
+} Signature;
+
+struct CtSignatures {
+    const CtKb *kb;
+    GPtrArray *all;       /* Signature, in file order */
+    GArray *literals;     /* CtLiteral */
+    GPtrArray *texts;     /* owns what literals point to */
+    GPtrArray *users;     /* per literal: GArray of guint, signatures or ~parser bit */
+    GArray *readers;      /* const CtParser * */
+    GArray *queue;        /* Signature *, of the line at hand */
+    GArray *kind_done;    /* guint64 serial number per kind */
+    guint64 serial;
+    pcre2_match_data *match;
+    pcre2_match_context *limits;
+};
+
+/* Emits what a match says. */
+void ct_signature_emit(CtSignatures *sigs, const Signature *sig, CtEmit *emit, const CtLine *line,
+                       const PCRE2_SIZE *ovector, guint n_groups);

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "parse/frame/signatures-private.h"
+
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/error.h"
+
+#define MATCH_LIMIT 200000u /* steps; a line is at most 64 KiB */
+#define DEPTH_LIMIT 2000u
+#define HEAP_LIMIT_KIB 4096u
+#define RUNS_BEFORE_JIT 24u /* compiling to machine code pays for itself from about there */
+#define MAX_READERS 64u
+
+static void capture_clear(gpointer data)
+{
+    SigCapture *c = data;
+    g_free(c->key);
+    g_free(c->value);
+}
+
+static void signature_free(gpointer data)
+{
+    Signature *s = data;
+    g_free(s->id);
+    g_free(s->kind);
+    g_free(s->family);
+    g_free(s->pattern);
+    pcre2_code_free(s->code);
+    g_array_unref(s->captures);
+    g_free(s);
+}
+
+static SigField field_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        SigField field;
+    } fields[] = {{"code", FIELD_CODE}, {"name", FIELD_NAME}, {"message", FIELD_MESSAGE},
+                  {"gpu", FIELD_GPU}, {"subject", FIELD_SUBJECT}, {"pid", FIELD_PID},
+                  {"rank", FIELD_RANK}, {"value", FIELD_VALUE}};
+    for (gsize i = 0; i < G_N_ELEMENTS(fields); i++) {
+        if (strcmp(name, fields[i].name) == 0)
+            return fields[i].field;
+    }
+    return FIELD_DETAIL;
+}
+
+static void add_constants(Signature *s, const char *json)
+{
+    if (!json || !*json)
+        return;
+    json_t *root = json_loads(json, 0, NULL);
+    const char *key;
+    json_t *value;
+    json_object_foreach(root, key, value)
+    {
+        SigCapture c = {.field = field_of(key), .key = g_strdup(key)};
+        if (json_is_string(value))
+            c.value = g_strdup(json_string_value(value));
+        else if (json_is_integer(value))
+            c.value = g_strdup_printf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        else if (json_is_real(value))
+            c.value = g_strdup_printf("%.17g", json_real_value(value));
+        else
+            c.value = g_strdup(json_is_true(value) ? "true" : "false");
+        g_array_append_val(s->captures, c);
+    }
+    json_decref(root);
+}
+
+static char *column(sqlite3_stmt *st, int i)
+{
+    return g_strdup((const char *)sqlite3_column_text(st, i));
+}
+
+static guint kind_slot(CtSignatures *sigs, GHashTable *slots, const Signature *s)
+{
+    gpointer known = g_hash_table_lookup(slots, s->kind);
+    if (!known) {
+        guint64 zero = 0;
+        g_array_append_val(sigs->kind_done, zero);
+        known = GUINT_TO_POINTER(sigs->kind_done->len);
+        g_hash_table_insert(slots, s->kind, known);
+    }
+    return GPOINTER_TO_UINT(known) - 1;
+}
+
+static CtSeverity severity_of(const char *name)
+{
+    for (int i = CT_SEV_INFO; i <= CT_SEV_FATAL; i++) {
+        if (g_strcmp0(name, ct_severity_name((CtSeverity)i)) == 0)
+            return (CtSeverity)i;
+    }
+    return CT_SEV_ERROR;
+}
+
+static Signature *read_signature(sqlite3_stmt *st)
+{
+    Signature *s = g_new0(Signature, 1);
+    g_autofree char *kind = column(st, 1), *severity = column(st, 2), *scope = column(st, 3);
+    s->captures = g_array_new(FALSE, TRUE, sizeof(SigCapture));
+    g_array_set_clear_func(s->captures, capture_clear);
+    s->id = column(st, 0);
+    s->is_fact = g_str_has_prefix(kind ? kind : "", "fact:");
+    s->kind = g_strdup(!kind ? "" : s->is_fact ? kind + 5 : kind);
+    s->severity = severity_of(severity);
+    s->scope = g_strcmp0(scope, "kernel") == 0 ? 1 : g_strcmp0(scope, "not-kernel") == 0 ? -1 : 0;
+    s->pattern = column(st, 4);
+    s->nocase = sqlite3_column_int(st, 5) != 0;
+    s->family = column(st, 6);
+    add_constants(s, (const char *)sqlite3_column_text(st, 7));
+    s->priority = sqlite3_column_int(st, 8);
+    return s;
+}
+
+static gboolean read_signatures(CtSignatures *sigs, GHashTable *by_id, GError **error)
+{
+    sqlite3 *db = ct_kb_db(sigs->kb);
+    sqlite3_stmt *st = NULL;
+    g_autoptr(GHashTable) slots = g_hash_table_new(g_str_hash, g_str_equal);
+    if (sqlite3_prepare_v2(db, "SELECT id,kind,severity,scope,pattern,nocase,family,fields,"
+                               "priority FROM signature ORDER BY rowid",
+                           -1, &st, NULL) != SQLITE_OK) {
+        g_set_error(error, CT_ERROR, CT_ERROR_CORRUPT, "reading the signatures: %s",
+                    sqlite3_errmsg(db));
+        return FALSE;
+    }
+    while (sqlite3_step(st) == SQLITE_ROW) {
+        Signature *s = read_signature(st);
+        s->order = sigs->all->len;
+        s->kind_slot = kind_slot(sigs, slots, s);
+        g_ptr_array_add(sigs->all, s);
+        g_hash_table_insert(by_id, s->id, s);
+    }
+    sqlite3_finalize(st);
+    return TRUE;
+}
+
+/* One entry for each different literal, with the list of who asked for it. */
+static void add_literal(CtSignatures *sigs, GHashTable *known, const char *text, gboolean nocase,
+                        guint user)
+{
+    if (!*text)
+        return;
+    g_autofree char *key = g_strdup_printf("%c%s", nocase ? 'i' : 'c', text);
+    gpointer index = g_hash_table_lookup(known, key);
+    if (!index) {
+        char *copy = g_strdup(text);
+        CtLiteral lit = {.text = copy, .len = strlen(copy), .nocase = nocase};
+        g_ptr_array_add(sigs->texts, copy);
+        g_array_append_val(sigs->literals, lit);
+        g_ptr_array_add(sigs->users, g_array_new(FALSE, FALSE, sizeof(guint)));
+        index = GUINT_TO_POINTER(sigs->literals->len);
+        g_hash_table_insert(known, g_steal_pointer(&key), index);
+    }
+    g_array_append_val((GArray *)g_ptr_array_index(sigs->users, GPOINTER_TO_UINT(index) - 1),
+                       user);
+}
+
+static gboolean read_anchors(CtSignatures *sigs, GHashTable *by_id, GHashTable *known,
+                             GError **error)
+{
+    sqlite3 *db = ct_kb_db(sigs->kb);
+    sqlite3_stmt *st = NULL;
+    if (sqlite3_prepare_v2(db, "SELECT signature,literal,nocase FROM anchor ORDER BY rowid", -1,
+                           &st, NULL) != SQLITE_OK) {
+        g_set_error(error, CT_ERROR, CT_ERROR_CORRUPT, "reading the anchors: %s",
+                    sqlite3_errmsg(db));
+        return FALSE;
+    }
+    while (sqlite3_step(st) == SQLITE_ROW) {
+        const char *id = (const char *)sqlite3_column_text(st, 0);
+        const char *text = (const char *)sqlite3_column_text(st, 1);
+        Signature *s = id ? g_hash_table_lookup(by_id, id) : NULL;
+        if (s && text)
+            add_literal(sigs, known, text, sqlite3_column_int(st, 2) != 0, s->order);
+    }
+    sqlite3_finalize(st);
+    return TRUE;
+}
+
+static void add_readers(CtSignatures *sigs, GHashTable *known, const CtParser *const *parsers)
+{
+    for (guint i = 0; parsers[i]; i++) {
+        if (!parsers[i]->anchors || sigs->readers->len == MAX_READERS)
+            continue;
+        guint bit = sigs->readers->len;
+        g_array_append_val(sigs->readers, parsers[i]);
+        for (const char *const *a = parsers[i]->anchors; *a; a++)
+            add_literal(sigs, known, *a, FALSE, ~bit);
+    }
+}
+
+CtSignatures *ct_signatures_new(const CtKb *kb, const CtParser *const *parsers, GError **error)
+{
+    CtSignatures *sigs = g_new0(CtSignatures, 1);
+    g_autoptr(GHashTable) by_id = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    sigs->kb = kb;
+    sigs->all = g_ptr_array_new_with_free_func(signature_free);
+    sigs->literals = g_array_new(FALSE, FALSE, sizeof(CtLiteral));
+    sigs->texts = g_ptr_array_new_with_free_func(g_free);
+    sigs->users = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
+    sigs->readers = g_array_new(FALSE, FALSE, sizeof(CtParser *));
+    sigs->queue = g_array_new(FALSE, FALSE, sizeof(Signature *));
+    sigs->kind_done = g_array_new(FALSE, FALSE, sizeof(guint64));
+    if (kb && (!read_signatures(sigs, by_id, error) || !read_anchors(sigs, by_id, known, error))) {
+        ct_signatures_free(sigs);
+        return NULL;
+    }
+    add_readers(sigs, known, parsers);
+    return sigs;
+}
+
+void ct_signatures_free(CtSignatures *sigs)
+{
+    if (!sigs)
+        return;
+    g_ptr_array_unref(sigs->all);
+    g_array_unref(sigs->literals);
+    g_ptr_array_unref(sigs->texts);
+    g_ptr_array_unref(sigs->users);
+    g_array_unref(sigs->readers);
+    g_array_unref(sigs->queue);
+    g_array_unref(sigs->kind_done);
+    pcre2_match_data_free(sigs->match);
+    pcre2_match_context_free(sigs->limits);
+    g_free(sigs);
+}
+
+const CtLiteral *ct_signatures_literals(const CtSignatures *sigs, guint *out_n)
+{
+    *out_n = sigs->literals->len;
+    return (const CtLiteral *)(void *)sigs->literals->data;
+}
+
+static void name_groups(Signature *s)
+{
+    guint32 n = 0, width = 0;
+    PCRE2_SPTR table = NULL;
+    pcre2_pattern_info(s->code, PCRE2_INFO_NAMECOUNT, &n);
+    pcre2_pattern_info(s->code, PCRE2_INFO_NAMEENTRYSIZE, &width);
+    pcre2_pattern_info(s->code, PCRE2_INFO_NAMETABLE, &table);
+    for (guint32 i = 0; i < n; i++) {
+        PCRE2_SPTR entry = table + i * width;
+        const char *name = (const char *)entry + 2;
+        SigCapture c = {.field = field_of(name), .key = g_strdup(name),
+                        .group = (guint)(entry[0] << 8 | entry[1])};
+        g_array_append_val(s->captures, c);
+    }
+}
+
+static gboolean compiled(CtSignatures *sigs, Signature *s)
+{
+    int number;
+    PCRE2_SIZE place;
+    if (s->code || s->broken)
+        return !s->broken;
+    guint32 options = PCRE2_DUPNAMES | (s->nocase ? PCRE2_CASELESS : 0);
+    s->code = pcre2_compile((PCRE2_SPTR)s->pattern, PCRE2_ZERO_TERMINATED, options, &number,
+                            &place, NULL);
+    s->broken = !s->code;
+    if (s->broken)
+        return FALSE;
+    name_groups(s);
+    if (!sigs->match) {
+        sigs->match = pcre2_match_data_create(64, NULL);
+        sigs->limits = pcre2_match_context_create(NULL);
+        pcre2_set_match_limit(sigs->limits, MATCH_LIMIT);
+        pcre2_set_depth_limit(sigs->limits, DEPTH_LIMIT);
+        pcre2_set_heap_limit(sigs->limits, HEAP_LIMIT_KIB);
+    }
+    return TRUE;
+}
+
+static gboolean in_scope(const Signature *s, CtKernelness kernel)
+{
+    if (s->scope > 0)
+        return kernel != CT_KERNEL_NO;
+    return s->scope == 0 || kernel != CT_KERNEL_YES;
+}
+
+static gboolean run_one(CtSignatures *sigs, Signature *s, CtEmit *emit, const CtLine *line)
+{
+    if (!compiled(sigs, s))
+        return FALSE;
+    if (++s->runs == RUNS_BEFORE_JIT)
+        pcre2_jit_compile(s->code, PCRE2_JIT_COMPLETE);
+    int rc = pcre2_match(s->code, (PCRE2_SPTR)line->text, line->len, 0, 0, sigs->match,
+                         sigs->limits);
+    if (rc <= 0)
+        return FALSE;
+    ct_signature_emit(sigs, s, emit, line, pcre2_get_ovector_pointer(sigs->match), (guint)rc);
+    return TRUE;
+}
+
+static int by_rank(gconstpointer a, gconstpointer b)
+{
+    const Signature *x = *(Signature *const *)a, *y = *(Signature *const *)b;
+    if (x->priority != y->priority)
+        return x->priority > y->priority ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+void ct_signatures_apply(CtSignatures *sigs, CtEmit *emit, const CtLine *line,
+                         CtKernelness kernel, const CtHit *hits, guint n_hits)
+{
+    sigs->serial++;
+    g_array_set_size(sigs->queue, 0);
+    for (guint i = 0; i < n_hits; i++) {
+        const GArray *users = g_ptr_array_index(sigs->users, hits[i].id);
+        for (guint k = 0; k < users->len; k++) {
+            guint user = g_array_index(users, guint, k);
+            if (user >= sigs->all->len)
+                continue;
+            Signature *s = g_ptr_array_index(sigs->all, user);
+            if (s->last_line == sigs->serial || !in_scope(s, kernel))
+                continue;
+            s->last_line = sigs->serial;
+            g_array_append_val(sigs->queue, s);
+        }
+    }
+    if (sigs->queue->len > 1)
+        g_array_sort(sigs->queue, by_rank);
+    for (guint i = 0; i < sigs->queue->len; i++) {
+        Signature *s = g_array_index(sigs->queue, Signature *, i);
+        guint64 *done = &g_array_index(sigs->kind_done, guint64, s->kind_slot);
+        if (*done == sigs->serial || !run_one(sigs, s, emit, line))
+            continue;
+        *done = sigs->serial;
+    }
+}
+
+guint64 ct_signatures_readers(const CtSignatures *sigs, const CtHit *hits, guint n_hits)
+{
+    guint64 bits = 0;
+    if (sigs->readers->len == 0)
+        return 0;
+    for (guint i = 0; i < n_hits; i++) {
+        const GArray *users = g_ptr_array_index(sigs->users, hits[i].id);
+        for (guint k = 0; k < users->len; k++) {
+            guint user = ~g_array_index(users, guint, k);
+            if (user < sigs->readers->len)
+                bits |= G_GUINT64_CONSTANT(1) << user;
+        }
+    }
+    return bits;
+}
+
+const CtParser *ct_signatures_reader(const CtSignatures *sigs, guint bit)
+{
+    return g_array_index(sigs->readers, const CtParser *, bit);
+}
