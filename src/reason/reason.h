@@ -18,10 +18,13 @@ typedef struct {
     char *quote;   /* the line of the source (nullable) */
     char *rule;    /* id (nullable) */
     char *group;   /* evidence group (nullable) */
-    double weight; /* decibans as written in the rule */
+    double weight; /* decibans as written in the rule; 0 for a further line of the rule above */
     double counted; /* decibans that counted after grouping */
-    gint64 section;
-    gint64 t_ns;   /* CT_TIME_UNKNOWN */
+    const char *tab; /* event, fact, finding ... and the row in it; interned */
+    gint64 row;
+    gint64 section; /* 0 is none */
+    gint64 seq;    /* order of reading of an event, else G_MAXINT64 */
+    gint64 t_ns;   /* wall time; CT_TIME_UNKNOWN */
 } CtCitation;
 
 typedef struct {
@@ -46,9 +49,11 @@ typedef struct {
     GPtrArray *for_, *against;            /* CtCitation */
     GPtrArray *missing;                   /* char *: what nobody looked at, as a sentence */
     GPtrArray *next;                      /* CtNextTest, best first */
+    guint n_own_tests;                    /* of its own cause; the others are borrowed */
     GPtrArray *fix, *verify, *pitfalls, *refs; /* char * */
     GPtrArray *consequences;              /* char *: cause ids listed beneath it */
-    const char *capped; /* why the probability was held down (nullable) */
+    double cap;         /* the most that its evidence allows */
+    char *capped;       /* why the probability was held down (nullable) */
 } CtHypothesis;
 
 typedef enum { CT_LAYER_OK, CT_LAYER_SUSPECT, CT_LAYER_FAULT, CT_LAYER_UNKNOWN } CtLayerState;
@@ -64,6 +69,7 @@ typedef struct {
     GPtrArray *consequences; /* CtHypothesis with explained_by set */
     GPtrArray *layers;     /* CtLayer, outside in */
     GPtrArray *timeline;   /* CtCitation in order of time, first error first */
+    GPtrArray *notes;      /* char *: rules that were skipped, and why */
     double temperature;
 } CtDiagnosis;
 
