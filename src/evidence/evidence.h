@@ -129,6 +129,13 @@ void ct_evidence_end_source(CtEvidence *ev, gint64 source, CtStatus status, gint
 gint64 ct_evidence_add_section(CtEvidence *ev, const CtSectionRow *row);
 void ct_evidence_end_section(CtEvidence *ev, gint64 section, guint last_line, const char *clock,
                              CtStatus status, const char *note);
+/* What is learnt about a section after it was read. offset_ns (CT_NONE is unknown) is what to add
+ * to its times to get wall time. */
+void ct_evidence_set_scope(CtEvidence *ev, gint64 section, const char *scope);
+void ct_evidence_set_clock(CtEvidence *ev, gint64 section, const char *clock, gint64 offset_ns,
+                           double confidence);
+/* Adds to every time of the section: events, spans, coverage, samples. */
+void ct_evidence_shift_section(CtEvidence *ev, gint64 section, gint64 add_ns);
 /* Equal events of a section (all but line, time and text) fold into one row with a repeat count,
  * unless more than CT_FOLD_GAP_NS lies between two of them. */
 #define CT_FOLD_GAP_NS (600 * G_GINT64_CONSTANT(1000000000))

@@ -2,15 +2,33 @@
 /* Time of a section: which clock its stamps are on, and how the clocks of sections fit together. */
 #include "parse/frame/frame-private.h"
 
+#include <string.h>
+
 #define NS G_GINT64_CONSTANT(1000000000)
 #define STEP_BACK_NS (5 * NS) /* less is the disorder of several writers */
 #define NEW_YEAR_NS (300 * 86400 * NS)
 
-static void note_both_clocks(CtClock *c, const CtPeeled *p)
+/* "rtc_cmos 00:03: setting system clock to 2026-04-19T12:34:41 UTC (1776602081)" */
+static gboolean rtc_line(const CtLine *line, gint64 *out_ns)
 {
-    if (!p->has_wall || !p->has_boot || p->no_year)
+    static const char words[] = "setting system clock to ";
+    const char *at = memmem(line->text, line->len, words, sizeof words - 1);
+    if (!at)
+        return FALSE;
+    CtStamp s;
+    at += sizeof words - 1;
+    if (!ct_stamp_parse(at, line->len - (gsize)(at - line->text), &s) || s.kind != CT_STAMP_WALL)
+        return FALSE;
+    *out_ns = s.ns;
+    return TRUE;
+}
+
+static void note_both_clocks(CtClock *c, const CtLine *line, const CtPeeled *p)
+{
+    gint64 wall = p->wall_ns;
+    if (!p->has_boot || (!p->has_wall && !(p->kernel && rtc_line(line, &wall))))
         return;
-    c->boot_to_wall_ns = p->wall_ns - p->boot_ns;
+    c->boot_to_wall_ns = wall - p->boot_ns;
     c->has_boot_to_wall = TRUE;
 }
 
@@ -24,6 +42,7 @@ static gint64 pick(CtClock *c, const CtPeeled *p)
             c->kind = "boot";
         else if (p->has_relative || p->has_day)
             c->kind = "none";
+        c->day_only = !p->has_wall && !p->has_boot && !p->has_relative && p->has_day;
         if (p->has_wall) {
             c->no_year = p->no_year;
             c->has_zone = p->has_zone;
@@ -52,7 +71,7 @@ static void step_back(CtEmit *s, const CtLine *line, gint64 from, gint64 to)
 gint64 ct_clock_line(CtEmit *section, const CtLine *line, const CtPeeled *peeled)
 {
     CtClock *c = &section->clock;
-    note_both_clocks(c, peeled);
+    note_both_clocks(c, line, peeled);
     gint64 t = pick(c, peeled);
     if (t == CT_TIME_UNKNOWN)
         return t;
@@ -71,8 +90,4 @@ gint64 ct_clock_line(CtEmit *section, const CtLine *line, const CtPeeled *peeled
     if (c->t1_ns == CT_TIME_UNKNOWN || t > c->t1_ns)
         c->t1_ns = t;
     return t;
-}
-
-void ct_clock_align(CtParse *parse)
-{
 }

@@ -35,7 +35,7 @@ typedef struct {
 typedef struct {
     const char *kind; /* wall, boot, none; NULL until the first stamp */
     gboolean fixed;   /* a parser said so */
-    gboolean no_year, has_zone, dated;
+    gboolean no_year, has_zone, day_only;
     gint64 t0_ns, t1_ns, last_ns;
     gint64 year_shift_ns;            /* passed new years of stamps without a year */
     gint64 boot_to_wall_ns;          /* lines with both clocks */
@@ -66,6 +66,8 @@ struct CtEmit {
     char *note;
     GPtrArray *coverage; /* kind, subject pairs */
     guint n_kernel, n_other;
+    gboolean ranked, same_rank; /* lines name a rank, and all of them the same */
+    gint64 rank;
     gboolean decode; /* lines are JSON: scanned after decoding */
     gboolean kernel_log; /* cut because its lines are the kernel's */
     gboolean log_format; /* kernel log, syslog, docker: no titles or prompts inside */
@@ -76,7 +78,7 @@ struct CtEmit {
 typedef struct {
     gint64 id, source;
     const char *clock;
-    gboolean no_year, has_zone;
+    gboolean no_year, has_zone, day_only, year_added;
     gint64 t0_ns, t1_ns;
     gint64 boot_to_wall_ns;
     gboolean has_boot_to_wall;
@@ -128,4 +130,5 @@ int ct_sniff_best(CtSniff *sniff, const CtParser **out);
 
 /* clock.c */
 gint64 ct_clock_line(CtEmit *section, const CtLine *line, const CtPeeled *peeled);
+/* align.c */
 void ct_clock_align(CtParse *parse);

@@ -245,6 +245,11 @@ static void body_line(CtParse *parse, CtEmit *s, const CtRawLine *raw, const CtH
     CtPeeled peeled;
     peel_raw(parse, raw, &line, &peeled);
     line.t_ns = ct_clock_line(s, &line, &peeled);
+    if (line.rank != CT_NONE) {
+        s->same_rank = s->ranked ? s->same_rank && s->rank == line.rank : TRUE;
+        s->rank = line.rank;
+        s->ranked = TRUE;
+    }
     if (peeled.kernel)
         s->n_kernel++;
     else
@@ -314,6 +319,13 @@ static void add_coverage(CtParse *parse, CtEmit *s)
                                  s->clock.t1_ns);
 }
 
+/* Output of one process of a distributed run: its versions are not those of its neighbours. */
+static void set_rank_scope(CtEmit *s)
+{
+    g_autofree char *scope = g_strdup_printf("rank:%" G_GINT64_FORMAT, s->rank);
+    ct_emit_scope(s, scope);
+}
+
 void ct_section_close(CtParse *parse)
 {
     CtEmit *s = &parse->section;
@@ -323,9 +335,14 @@ void ct_section_close(CtParse *parse)
     finish_parsers(parse, s);
     add_coverage(parse, s);
     const char *clock = s->clock.kind ? s->clock.kind : "none";
+    if (!s->scope && s->ranked && s->same_rank)
+        set_rank_scope(s);
+    if (s->scope_changed)
+        ct_evidence_set_scope(parse->ev, s->id, s->scope);
     ct_evidence_end_section(parse->ev, s->id, s->last_line, clock, s->status, s->note);
     CtDoneSection done = {.id = s->id, .source = parse->source, .clock = g_intern_string(clock),
                           .no_year = s->clock.no_year, .has_zone = s->clock.has_zone,
+                          .day_only = s->clock.day_only,
                           .t0_ns = s->clock.t0_ns, .t1_ns = s->clock.t1_ns,
                           .boot_to_wall_ns = s->clock.boot_to_wall_ns,
                           .has_boot_to_wall = s->clock.has_boot_to_wall};
