@@ -73,6 +73,9 @@ typedef struct {
      * only the lines that hold one of these literals (they join the prefilter). begin() is called
      * at the first such line. Numbers inside application logs are read this way. */
     const char *const *anchors;
+    /* Called for every section whose command is known, whoever reads its text: the command says
+     * how a container was started, which variables were set. */
+    void (*command)(const char *command, const CtLine *line, CtEmit *emit);
 } CtParser;
 
 /* All parsers in the order of parsers.def; ends with NULL. */

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-#define SURE_ENOUGH 20
+#include "parse/frame/sniff.h"
+
 #define TIME_EVERY_LINE ((guint64)16 << 20) /* beyond so many bytes only some lines' times are read */
 #define TIME_SAMPLE 64u
 
@@ -82,21 +83,6 @@ void ct_section_open(CtParse *parse, guint line, const CtCut *cut)
     take_cut(s, cut);
 }
 
-int ct_sniff_best(CtSniff *sniff, const CtParser **out)
-{
-    const CtParser *const *all = ct_parsers();
-    int best = SURE_ENOUGH - 1;
-    *out = NULL;
-    for (guint i = 0; all[i]; i++) {
-        int sure = all[i]->sniff ? all[i]->sniff(sniff) : 0;
-        if (sure > best) {
-            best = sure;
-            *out = all[i];
-        }
-    }
-    return *out ? best : 0;
-}
-
 static CtRawLine head_line(const CtEmit *s, guint i)
 {
     const CtHeadLine *h = &g_array_index(s->head_lines, CtHeadLine, i);
@@ -141,30 +127,32 @@ static void judge_head(CtParse *parse, CtEmit *s)
                            compose);
 }
 
-static void choose_parser(CtParse *parse, CtEmit *s)
+int ct_section_sniff(CtParse *parse, const CtParser **out)
 {
-    CtLine lines[CT_HEAD_LINES];
-    g_autoptr(GStringChunk) texts = g_string_chunk_new(4096);
+    CtEmit *s = &parse->section;
+    CtRawLine lines[CT_HEAD_LINES];
     guint n = MIN(s->head_lines->len, CT_HEAD_LINES);
-    for (guint i = 0; i < n; i++) {
-        CtRawLine raw = head_line(s, i);
-        CtPeeled peeled;
-        peel_raw(parse, &raw, &lines[i], &peeled);
-        lines[i].text = g_string_chunk_insert_len(texts, lines[i].text, (gssize)lines[i].len);
-        if (lines[i].tag)
-            lines[i].tag = g_string_chunk_insert_const(texts, lines[i].tag);
-    }
+    for (guint i = 0; i < n; i++)
+        lines[i] = head_line(s, i);
     /* sniff() may look for words: a NUL behind the head costs nothing. */
     g_byte_array_append(s->head, (const guint8 *)"", 1);
-    CtSniff sniff = {.head = (const char *)s->head->data, .len = s->head->len - 1,
-                     .lines = lines, .n_lines = n, .command = s->command, .title = s->title,
-                     .path = parse->path};
-    ct_sniff_best(&sniff, &s->parser);
+    int sure = ct_sniff_lines(parse, lines, n, (const char *)s->head->data, s->head->len - 1,
+                              (CtHints){.command = s->command, .title = s->title}, out);
     g_byte_array_set_size(s->head, s->head->len - 1);
+    return sure;
 }
 
 static void body_line(CtParse *parse, CtEmit *s, const CtRawLine *raw, const CtHit *hits,
                       guint n_hits);
+
+static void offer_command(CtEmit *s)
+{
+    const CtParser *const *all = ct_parsers();
+    CtLine line = ct_line_at(s->first_line, s->command, strlen(s->command));
+    for (guint i = 0; all[i]; i++)
+        if (all[i]->command)
+            all[i]->command(s->command, &line, s);
+}
 
 static void decide(CtParse *parse, CtEmit *s)
 {
@@ -172,12 +160,14 @@ static void decide(CtParse *parse, CtEmit *s)
         return;
     s->decided = TRUE;
     judge_head(parse, s);
-    choose_parser(parse, s);
+    ct_section_sniff(parse, &s->parser);
     CtSectionRow row = {.source = parse->source, .first_line = s->first_line, .title = s->title,
                         .command = s->command,
                         .parser = s->parser ? s->parser->id : "generic-text",
                         .scope = s->scope, .status = CT_OK};
     s->id = ct_evidence_add_section(parse->ev, &row);
+    if (s->command)
+        offer_command(s);
     if (s->parser && s->parser->begin)
         s->state = s->parser->begin(s);
     if (s->parser && s->parser->document) {
