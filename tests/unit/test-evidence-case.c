@@ -171,10 +171,11 @@ static void opened_case_only_reads(void **state)
     assert_answer(db, "SELECT code FROM event", "2");
     assert_answer(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n LIMIT 5) "
                       "SELECT count(*) FROM n", "5");
+    assert_answer(db, "SELECT count(*) FROM json_each('[1,2]')", "2");
     g_autofree char *attach = g_strdup_printf("ATTACH '%s' AS o", other);
     const char *const refused[] = {"DELETE FROM event", "CREATE TEMP TABLE t(a)",
                                    "PRAGMA writable_schema=1", "PRAGMA user_version",
-                                   "DROP TABLE fact", "VACUUM INTO 'x'",
+                                   "UPDATE sqlite_master SET sql='x'", "DROP TABLE fact", "VACUUM INTO 'x'",
                                    "SELECT load_extension('x')", attach};
     for (guint i = 0; i < G_N_ELEMENTS(refused); i++) {
         int rc = sqlite3_exec(db, refused[i], NULL, NULL, NULL);
