@@ -85,6 +85,7 @@ gint64 ct_clock_line(CtEmit *section, const CtLine *line, const CtPeeled *peeled
     if (c->last_ns != CT_TIME_UNKNOWN && c->last_ns - t > STEP_BACK_NS)
         step_back(section, line, c->last_ns, t);
     c->last_ns = t;
+    c->last_line = line->number;
     if (c->t0_ns == CT_TIME_UNKNOWN || t < c->t0_ns)
         c->t0_ns = t;
     if (c->t1_ns == CT_TIME_UNKNOWN || t > c->t1_ns)

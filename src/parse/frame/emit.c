@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#define NEAR_LINES 20u
 #define MAX_QUOTE 2000 /* of a line kept with an event or a fact */
 
 
@@ -19,6 +20,16 @@ static char *quote(const CtLine *line)
     return copy;
 }
 
+/* The second line of a message has no stamp of its own; the first one's is near enough. */
+static gint64 time_before(const CtEmit *emit, const CtLine *line)
+{
+    const CtClock *c = &emit->clock;
+    return c->last_ns != CT_TIME_UNKNOWN && line->number >= c->last_line &&
+                   line->number - c->last_line <= NEAR_LINES
+               ? c->last_ns
+               : CT_TIME_UNKNOWN;
+}
+
 gint64 ct_emit_event(CtEmit *emit, const CtLine *line, CtEventRow row)
 {
     g_autofree char *text = row.text ? NULL : quote(line);
@@ -29,7 +40,7 @@ gint64 ct_emit_event(CtEmit *emit, const CtLine *line, CtEventRow row)
         if (!row.line)
             row.line = line->number;
         if (!row.t_ns)
-            row.t_ns = line->t_ns;
+            row.t_ns = line->t_ns != CT_TIME_UNKNOWN ? line->t_ns : time_before(emit, line);
         if (!row.has_pid && line->pid != CT_NONE) {
             row.pid = line->pid;
             row.has_pid = TRUE;

@@ -139,6 +139,8 @@ static gboolean docker(Work *w)
         note_stamp(w->out, &s);
     w->p = w->peeler->decoded->str;
     w->len = w->peeler->decoded->len;
+    /* Docker cuts lines at 16 KiB; only the last piece ends with a line feed. */
+    w->out->partial = w->len >= 16000 && w->p[w->len - 1] != '\n';
     while (w->len > 0 && (w->p[w->len - 1] == '\n' || w->p[w->len - 1] == '\r'))
         w->len--;
     w->line->envelope = CT_ENVELOPE_DOCKER;

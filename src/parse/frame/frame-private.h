@@ -37,6 +37,7 @@ typedef struct {
     gboolean fixed;   /* a parser said so */
     gboolean no_year, has_zone, day_only;
     gint64 t0_ns, t1_ns, last_ns;
+    guint last_line;                 /* that had a stamp */
     gint64 year_shift_ns;            /* passed new years of stamps without a year */
     gint64 boot_to_wall_ns;          /* lines with both clocks */
     gboolean has_boot_to_wall;
@@ -61,6 +62,8 @@ struct CtEmit {
     gpointer reader_state[CT_MAX_READERS];
     guint64 readers; /* that have begun */
 
+    GString *partial;   /* pieces of a line that the container runtime cut */
+    gboolean joined;
     CtClock clock;
     CtStatus status;
     char *note;
@@ -70,7 +73,6 @@ struct CtEmit {
     gint64 rank;
     gboolean decode; /* lines are JSON: scanned after decoding */
     gboolean kernel_log; /* cut because its lines are the kernel's */
-    gboolean log_format; /* kernel log, syslog, docker: no titles or prompts inside */
     guint resniffs;
 };
 
@@ -97,7 +99,6 @@ struct CtParse {
     GArray *hits;          /* of the block at hand */
     GArray *line_hits;     /* of a decoded line */
     GArray *done;          /* CtDoneSection */
-    GArray *unused_stamps;
     guint n_sections;
 
     /* the source at hand */
@@ -108,6 +109,9 @@ struct CtParse {
     guint line_number;
     CtDecoder *decoder;
     GByteArray *pending;   /* a line whose end has not come yet */
+    gboolean after_empty;  /* the line before was empty */
+    guint command_lines;   /* that still belong to the command of the section */
+    guint resniffs;
     gboolean skipping;     /* the rest of a line that was too long */
     gboolean pending_cut;
     char *note;
@@ -126,7 +130,7 @@ void ct_section_line(CtParse *parse, const CtRawLine *line, const CtHit *hits, g
 void ct_section_close(CtParse *parse);
 void ct_section_init(CtParse *parse);
 void ct_section_release(CtParse *parse);
-int ct_sniff_best(CtSniff *sniff, const CtParser **out);
+int ct_section_sniff(CtParse *parse, const CtParser **out); /* its lines so far */
 
 /* clock.c */
 gint64 ct_clock_line(CtEmit *section, const CtLine *line, const CtPeeled *peeled);

@@ -83,7 +83,8 @@ void ct_parse_begin(CtParse *parse, const char *path, const char *format)
     parse->path = g_strdup(path);
     parse->bytes = 0;
     parse->line_number = 0;
-    parse->skipping = parse->pending_cut = FALSE;
+    parse->skipping = parse->pending_cut = parse->after_empty = FALSE;
+    parse->command_lines = parse->resniffs = 0;
     g_byte_array_set_size(parse->pending, 0);
     ct_decoder_free(parse->decoder);
     parse->decoder = ct_decoder_new(parse);

@@ -11,6 +11,8 @@
 
 #define TIME_EVERY_LINE ((guint64)16 << 20) /* beyond so many bytes only some lines' times are read */
 #define TIME_SAMPLE 64u
+#define SIGNATURES_IN_TABLES ((guint64)8 << 20) /* up to here they cost nothing that is felt */
+#define MAX_PIECES 4000u
 
 void ct_section_init(CtParse *parse)
 {
@@ -29,6 +31,8 @@ static void clear(CtEmit *s)
     g_clear_pointer(&s->scope, g_free);
     g_clear_pointer(&s->note, g_free);
     g_clear_pointer(&s->document, g_byte_array_unref);
+    if (s->partial)
+        g_string_free(s->partial, TRUE);
     g_byte_array_set_size(s->head, 0);
     g_array_set_size(s->head_lines, 0);
     g_array_set_size(s->head_hits, 0);
@@ -88,13 +92,6 @@ static CtRawLine head_line(const CtEmit *s, guint i)
     const CtHeadLine *h = &g_array_index(s->head_lines, CtHeadLine, i);
     return (CtRawLine){.raw = (const char *)s->head->data + h->offset, .len = h->len,
                        .number = h->number, .cut = h->cut};
-}
-
-static void peel_raw(CtParse *parse, const CtRawLine *raw, CtLine *line, CtPeeled *peeled)
-{
-    *line = (CtLine){.raw = raw->raw, .raw_len = raw->len, .number = raw->number,
-                     .cut = raw->cut, .t_ns = CT_TIME_UNKNOWN};
-    ct_peel(parse->peeler, line, peeled);
 }
 
 /* What the first lines look like as a whole: JSON envelopes, "0: " of srun, compose columns. */
@@ -223,41 +220,140 @@ static gboolean time_due(const CtParse *parse, const CtRawLine *raw)
     return parse->bytes < TIME_EVERY_LINE || raw->number % TIME_SAMPLE == 0;
 }
 
+static void note_rank(CtEmit *s, gint64 rank)
+{
+    if (rank == CT_NONE)
+        return;
+    s->same_rank = s->ranked ? s->same_rank && s->rank == rank : TRUE;
+    s->rank = rank;
+    s->ranked = TRUE;
+}
+
+/* One line of text to everybody who reads this section. */
+static void deliver(CtParse *parse, CtEmit *s, const CtLine *line, const CtPeeled *peeled,
+                    const CtHit *hits, guint n_hits)
+{
+    gboolean table = s->parser && s->parser->no_signatures;
+    if (s->parser && s->parser->line)
+        s->parser->line(s->state, line, s);
+    if (!n_hits || (table && parse->bytes > SIGNATURES_IN_TABLES))
+        return;
+    ct_signatures_apply(parse->sigs, s, line, kernelness(s, peeled), hits, n_hits);
+    if (!table)
+        read_along(parse, s, line, ct_signatures_readers(parse->sigs, hits, n_hits));
+}
+
+/* A piece of a line has other hits than the line as it stood in the block. */
+static void deliver_piece(CtParse *parse, CtEmit *s, CtLine *line, const CtPeeled *peeled)
+{
+    g_array_set_size(parse->line_hits, 0);
+    ct_scanner_scan(ct_frame_scanner(parse), line->text, line->len, parse->line_hits);
+    deliver(parse, s, line, peeled, (const CtHit *)(void *)parse->line_hits->data,
+            parse->line_hits->len);
+}
+
+/* Messages of several lines come as one: with line feeds in JSON, as "#012" from rsyslog. */
+static void deliver_pieces(CtParse *parse, CtEmit *s, const CtLine *line, const CtPeeled *peeled,
+                           const char *mark)
+{
+    const char *p = line->text, *end = line->text + line->len;
+    gsize width = strlen(mark);
+    for (guint n = 0; p <= end && n < MAX_PIECES; n++) {
+        const char *at = memmem(p, (gsize)(end - p), mark, width);
+        CtLine piece = *line;
+        piece.text = p;
+        piece.len = (gsize)((at ? at : end) - p);
+        if (piece.len > 0)
+            deliver_piece(parse, s, &piece, peeled);
+        if (!at)
+            break;
+        p = at + width;
+    }
+}
+
+/* Runtimes of containers cut long lines in pieces; they are put together again. */
+static gboolean join_partial(CtEmit *s, CtLine *line, const CtPeeled *peeled)
+{
+    if (peeled->partial) {
+        if (!s->partial)
+            s->partial = g_string_new(NULL);
+        if (s->partial->len + line->len <= CT_MAX_LINE)
+            g_string_append_len(s->partial, line->text, (gssize)line->len);
+        return FALSE;
+    }
+    if (s->partial && s->partial->len > 0) {
+        g_string_append_len(s->partial, line->text,
+                            (gssize)MIN(line->len, CT_MAX_LINE - MIN(CT_MAX_LINE, s->partial->len)));
+        line->text = s->partial->str;
+        line->len = s->partial->len;
+        s->joined = TRUE;
+    }
+    return TRUE;
+}
+
+static void end_partial(CtEmit *s)
+{
+    if (s->joined)
+        g_string_truncate(s->partial, 0);
+    s->joined = FALSE;
+}
+
+static void one_line(CtParse *parse, CtEmit *s, const CtRawLine *raw, const CtHit *hits,
+                     guint n_hits, gboolean rescan)
+{
+    CtLine line = {.raw = raw->raw, .raw_len = raw->len, .number = raw->number,
+                   .cut = raw->cut, .t_ns = CT_TIME_UNKNOWN};
+    CtPeeled peeled;
+    ct_peel(parse->peeler, &line, &peeled);
+    line.t_ns = ct_clock_line(s, &line, &peeled);
+    note_rank(s, line.rank);
+    if (peeled.kernel)
+        s->n_kernel++;
+    else if (line.len > 0)
+        s->n_other++;
+    if (!join_partial(s, &line, &peeled))
+        return;
+    gboolean decoded = line.envelope == CT_ENVELOPE_DOCKER ||
+                       line.envelope == CT_ENVELOPE_JOURNAL || s->decode;
+    if (decoded && memchr(line.text, '\n', line.len))
+        deliver_pieces(parse, s, &line, &peeled, "\n");
+    else if (line.tag && n_hits && ct_text_has(line.text, line.len, "#012"))
+        deliver_pieces(parse, s, &line, &peeled, "#012");
+    else if (decoded || s->joined || rescan)
+        deliver_piece(parse, s, &line, &peeled);
+    else
+        deliver(parse, s, &line, &peeled, hits, n_hits);
+    end_partial(s);
+}
+
+/* Progress bars write their line over and over, and what follows stands at its end. */
+static void overwritten(CtParse *parse, CtEmit *s, const CtRawLine *raw)
+{
+    const char *p = raw->raw, *end = raw->raw + raw->len;
+    for (guint n = 0; p < end && n < MAX_PIECES; n++) {
+        const char *cr = memchr(p, '\r', (gsize)(end - p));
+        CtRawLine piece = *raw;
+        piece.raw = p;
+        piece.len = (gsize)((cr ? cr : end) - p);
+        if (piece.len > 0)
+            one_line(parse, s, &piece, NULL, 0, TRUE);
+        if (!cr)
+            return;
+        p = cr + 1;
+    }
+}
+
 static void body_line(CtParse *parse, CtEmit *s, const CtRawLine *raw, const CtHit *hits,
                       guint n_hits)
 {
-    gboolean streamed = s->parser && s->parser->line;
     if (s->document)
         append_document(s, raw);
-    if (!streamed && !n_hits && !s->decode && !time_due(parse, raw))
+    if (!(s->parser && s->parser->line) && !n_hits && !s->decode && !time_due(parse, raw))
         return;
-    CtLine line;
-    CtPeeled peeled;
-    peel_raw(parse, raw, &line, &peeled);
-    line.t_ns = ct_clock_line(s, &line, &peeled);
-    if (line.rank != CT_NONE) {
-        s->same_rank = s->ranked ? s->same_rank && s->rank == line.rank : TRUE;
-        s->rank = line.rank;
-        s->ranked = TRUE;
-    }
-    if (peeled.kernel)
-        s->n_kernel++;
+    if (memchr(raw->raw, '\r', raw->len))
+        overwritten(parse, s, raw);
     else
-        s->n_other++;
-    if (streamed)
-        s->parser->line(s->state, &line, s);
-    if (s->parser && s->parser->no_signatures)
-        return;
-    if (s->decode) {
-        g_array_set_size(parse->line_hits, 0);
-        ct_scanner_scan(ct_frame_scanner(parse), line.text, line.len, parse->line_hits);
-        hits = (const CtHit *)(void *)parse->line_hits->data;
-        n_hits = parse->line_hits->len;
-    }
-    if (!n_hits)
-        return;
-    ct_signatures_apply(parse->sigs, s, &line, kernelness(s, &peeled), hits, n_hits);
-    read_along(parse, s, &line, ct_signatures_readers(parse->sigs, hits, n_hits));
+        one_line(parse, s, raw, hits, n_hits, FALSE);
 }
 
 void ct_section_line(CtParse *parse, const CtRawLine *line, const CtHit *hits, guint n_hits)

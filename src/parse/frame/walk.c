@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where sections begin. Cheap first: nearly every line is let pass after a look at its first
+ * bytes, and looking ahead costs something only where a cut is likely.
+ */
 #include "parse/frame/walk.h"
 
 #include <string.h>
+
+#include "parse/frame/sniff.h"
+
+#define SURE_AFTER_TITLE 40 /* that what follows a title is another tool's output */
+#define SURE_WITHOUT 80     /* the same without any title */
+#define RESNIFFS_PER_SOURCE 300u
+#define RESNIFFS_PER_SECTION 40u
+#define MAX_COMMAND_LINES 400u
+#define MAX_COMMAND_BYTES 8192u
 
 /* The lines that follow the one at hand, as far as the block reaches. */
 typedef struct {
@@ -23,12 +36,16 @@ static gboolean next_line(Ahead *a, const char **line, gsize *len)
 
 static void start(CtParse *parse, guint line, const CtCut *cut)
 {
-    if (parse->n_sections >= CT_MAX_SECTIONS)
+    if (parse->n_sections >= CT_MAX_SECTIONS && parse->section.open) {
+        ct_frame_note(parse, "too many sections; the rest is read as one");
         return;
+    }
     parse->n_sections++;
     ct_section_close(parse);
     ct_section_open(parse, line, cut);
 }
+
+/* ---- kernel lines in other text, and the reverse ---- */
 
 /* The kernel's own lines: with its stamp, or the wrapped rest of one. */
 static gboolean kernel_line(const CtEmit *s, const char *raw, gsize len)
@@ -40,9 +57,8 @@ static gboolean kernel_line(const CtEmit *s, const char *raw, gsize len)
 }
 
 /* Two kernel lines in a row in other text begin a kernel log; three lines of other text end it. */
-static gboolean kernel_change(CtParse *parse, const CtRawLine *line, Ahead ahead, CtCut *cut)
+static gboolean kernel_change(const CtEmit *s, const CtRawLine *line, Ahead ahead, CtCut *cut)
 {
-    CtEmit *s = &parse->section;
     const char *next;
     gsize len;
     gboolean kernel = kernel_line(s, line->raw, line->len);
@@ -70,21 +86,189 @@ static gboolean possibly_kernel(const CtEmit *s, const CtRawLine *line)
 {
     if (s->kernel_log)
         return TRUE;
-    return line->len > 8 && (line->raw[0] == '[' || line->raw[0] == '<');
+    /* Output of dmesg under its prompt stays one section. */
+    return line->len > 8 && (line->raw[0] == '[' || line->raw[0] == '<') && !s->command;
 }
 
-/* Returns TRUE when the line is a prompt and belongs to no section's text. */
+/* ---- titles, and tools' output that begins without one ---- */
+
+static gboolean may_sniff(CtParse *parse)
+{
+    if (parse->resniffs >= RESNIFFS_PER_SOURCE ||
+        parse->section.resniffs >= RESNIFFS_PER_SECTION)
+        return FALSE;
+    parse->resniffs++;
+    parse->section.resniffs++;
+    return TRUE;
+}
+
+/* What the section at hand is read by, also before it has been decided. */
+static const CtParser *reader_now(CtParse *parse)
+{
+    CtEmit *s = &parse->section;
+    if (s->decided || s->head_lines->len == 0)
+        return s->parser;
+    const CtParser *parser;
+    ct_section_sniff(parse, &parser);
+    return parser;
+}
+
+/* A title cuts when it names a command or a file, or when another tool's output follows it. One
+ * inside a tool's own output ("=== Model Options ===") is followed by more of the same. */
+static gboolean title_cut(CtParse *parse, const CtRawLine *line, Ahead ahead, CtCut *cut)
+{
+    CtEmit *s = &parse->section;
+    const CtParser *behind;
+    if (s->document || !ct_cut_title(line->raw, line->len, cut))
+        return FALSE;
+    if (!s->open || cut->named)
+        return TRUE;
+    if (ahead.p >= ahead.end || !may_sniff(parse))
+        return FALSE;
+    g_autofree char *title = g_strndup(cut->text, cut->len);
+    CtHints hints = {.title = title,
+                     .command = ct_cut_known_command(cut->text, cut->len) ? title : NULL};
+    int sure = ct_sniff_ahead(parse, ahead.p, ahead.end, hints, &behind);
+    return sure >= SURE_AFTER_TITLE && behind != reader_now(parse);
+}
+
+/* Where the output of a tool may begin in a text that nobody separated: after an empty line, or
+ * with a frame. */
+static gboolean beginning(const CtParse *parse, const CtRawLine *line)
+{
+    if (line->len < 8)
+        return FALSE;
+    char c = line->raw[0];
+    if (((c == '+' || c == '=') && line->raw[1] == c) || (c == '+' && line->raw[1] == '-') ||
+        (c == '<' && line->raw[1] == '?'))
+        return TRUE;
+    return parse->after_empty && c != ' ' && c != '\t';
+}
+
+static gboolean untitled_cut(CtParse *parse, const CtRawLine *line, Ahead ahead)
+{
+    CtEmit *s = &parse->section;
+    const CtParser *here;
+    if (!s->open || s->document || s->command || s->kernel_log || (s->decided && s->parser) ||
+        !beginning(parse, line) || (!s->decided && s->head_lines->len == 0) || !may_sniff(parse))
+        return FALSE;
+    int sure = ct_sniff_ahead(parse, line->raw, ahead.end, (CtHints){0}, &here);
+    return sure >= SURE_WITHOUT && here != reader_now(parse);
+}
+
+/* ---- commands over several lines ---- */
+
+/* "<<EOF", "<<-'EOF'": the word that ends a here-document. */
+static gboolean here_document(const char *command, char *out_word, gsize cap)
+{
+    const char *at = strstr(command, "<<");
+    gsize n = 0;
+    if (!at || at[2] == '<')
+        return FALSE;
+    at += 2;
+    at += *at == '-';
+    while (*at == ' ' || *at == '\'' || *at == '"' || *at == '\\')
+        at++;
+    while (n + 1 < cap && (g_ascii_isalnum(at[n]) || at[n] == '_')) {
+        out_word[n] = at[n];
+        n++;
+    }
+    out_word[n] = '\0';
+    return n > 0 && !g_ascii_isdigit(out_word[0]);
+}
+
+static char open_quote(const char *command)
+{
+    char quote = '\0';
+    for (const char *p = command; *p; p++) {
+        if (*p == '\\' && p[1] && quote != '\'')
+            p++;
+        else if (quote ? *p == quote : (*p == '"' || *p == '\''))
+            quote = quote ? '\0' : *p;
+    }
+    return quote;
+}
+
+/* How many lines after the prompt still are the command; 0 when its end is nowhere in sight. */
+static guint command_lines(const char *command, Ahead ahead)
+{
+    char word[64];
+    const char *line;
+    gsize len;
+    gboolean here = here_document(command, word, sizeof word);
+    char quote = here ? '\0' : open_quote(command);
+    gsize end = strlen(command);
+    gboolean more = !here && !quote && end > 1 && command[end - 1] == '\\';
+    for (guint n = 1; (here || quote || more) && n <= MAX_COMMAND_LINES; n++) {
+        if (!next_line(&ahead, &line, &len))
+            return more ? n - 1 : 0;
+        if (ct_text_starts(line, len, "> ")) {
+            line += 2;
+            len -= 2;
+        }
+        if (here) {
+            g_autofree char *stripped = ct_text_strip(line, len);
+            if (strcmp(stripped, word) == 0)
+                return n;
+        } else if (quote) {
+            /* An apostrophe of the output would close it too; a short reach limits the harm. */
+            if (memchr(line, quote, len))
+                return n;
+            if (n > 60)
+                return 0;
+        } else if (len == 0 || line[len - 1] != '\\') {
+            return n;
+        }
+    }
+    return 0;
+}
+
+static void begin_command(CtParse *parse, const CtRawLine *line, const CtCut *cut, Ahead ahead)
+{
+    start(parse, line->number, cut);
+    if (parse->section.command)
+        parse->command_lines = command_lines(parse->section.command, ahead);
+}
+
+static void more_command(CtParse *parse, const CtRawLine *line)
+{
+    CtEmit *s = &parse->section;
+    parse->command_lines--;
+    gsize have = s->command ? strlen(s->command) : 0;
+    if (have + line->len + 2 > MAX_COMMAND_BYTES)
+        return;
+    if (have > 0 && s->command[have - 1] == '\\')
+        s->command[--have] = '\0';
+    g_autofree char *rest = g_strndup(line->raw, line->len);
+    g_autofree char *valid = g_utf8_make_valid(rest, -1);
+    char *joined = g_strconcat(s->command ? s->command : "", "\n", valid, NULL);
+    g_free(s->command);
+    s->command = joined;
+    s->last_line = line->number;
+}
+
+/* Returns TRUE when the line is no text of a section: a prompt, or more of its command. */
 static gboolean cut_before(CtParse *parse, const CtRawLine *line, Ahead ahead)
 {
     CtEmit *s = &parse->section;
     CtCut cut;
-    if (ct_cut_possible(line->raw, line->len) && ct_cut_prompt(line->raw, line->len, &cut)) {
-        start(parse, line->number, &cut);
+    if (parse->command_lines > 0) {
+        more_command(parse, line);
         return TRUE;
     }
-    if (possibly_kernel(s, line) && kernel_change(parse, line, ahead, &cut))
+    if (ct_cut_possible(line->raw, line->len)) {
+        if (ct_cut_prompt(line->raw, line->len, &cut)) {
+            begin_command(parse, line, &cut, ahead);
+            return TRUE;
+        }
+        if (title_cut(parse, line, ahead, &cut)) {
+            start(parse, line->number, &cut);
+            return FALSE;
+        }
+    }
+    if (possibly_kernel(s, line) && kernel_change(s, line, ahead, &cut))
         start(parse, line->number, &cut);
-    else if (!s->open)
+    else if (!s->open || untitled_cut(parse, line, ahead))
         start(parse, line->number, NULL);
     return FALSE;
 }
@@ -111,6 +295,7 @@ void ct_walk_block(CtParse *parse, const char *data, gsize len)
             hit++;
         if (!cut_before(parse, &line, (Ahead){next, end}))
             ct_section_line(parse, &line, hits + first, hit - first);
+        parse->after_empty = line.len == 0;
         p = next;
     }
 }
