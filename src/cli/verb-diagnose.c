@@ -104,7 +104,7 @@ static int diagnose(const Options *o, char **paths)
     if (o->output && !ct_evidence_save(gather.ev, o->output, o->force, &error))
         code = ct_cli_fail("diagnose", error);
 
-    g_autoptr(CtReport) report = ct_report_new(gather.ev, d, o->language);
+    g_autoptr(CtReport) report = ct_report_new(gather.ev, d, gather.kb, o->language);
     g_autofree char *text = render(report, o);
     int printed = ct_cli_print(text, exit_code(ct_report_outcome(report)));
     return code ? code : printed;

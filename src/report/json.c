@@ -69,7 +69,6 @@ static json_t *moment(const CtReportLine *line)
     json_t *o = json_object();
     const CtCitation *c = line->c;
     json_object_set_new(o, "time", text_or_null(line->time));
-    json_object_set_new(o, "clock", json_string(line->clock));
     json_object_set_new(o, "source", text_or_null(c->source));
     json_object_set_new(o, "line", c->line ? json_integer(c->line) : json_null());
     json_object_set_new(o, "text", text_or_null(line->text));
@@ -220,6 +219,7 @@ char *ct_report_json(const CtReport *r)
     json_object_set_new(o, "groups", groups);
     json_object_set_new(o, "hypotheses", hypotheses);
     json_object_set_new(o, "temperature", real(r->d->temperature, 0.001));
+    json_object_set_new(o, "notes", texts(r->d->notes));
 
     char *raw = json_dumps(o, JSON_INDENT(1) | JSON_REAL_PRECISION(10));
     json_decref(o);

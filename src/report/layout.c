@@ -165,6 +165,30 @@ static const char *next_blank(const char *p)
     return p;
 }
 
+/* A word that is wider than a line is broken by the shell's own means, a backslash at the very end
+ * of a line and the next line from the left edge on; commas are where a reader expects it. */
+static void add_broken_word(GPtrArray *lines, GString *line, const char *word, guint width)
+{
+    while (ct_text_width(line->str) + ct_text_width(word) > width) {
+        guint room = width - MIN(width / 2, ct_text_width(line->str)) - 1;
+        const char *cut = word, *comma = NULL;
+        for (guint used = 0; *cut; cut = g_utf8_next_char(cut)) {
+            used += char_width(g_utf8_get_char(cut));
+            if (used > room)
+                break;
+            if (*cut == ',')
+                comma = cut + 1;
+        }
+        if (comma)
+            cut = comma;
+        g_string_append_len(line, word, cut - word);
+        g_ptr_array_add(lines, g_strconcat(line->str, "\\", NULL));
+        g_string_assign(line, "\r");
+        word = cut;
+    }
+    g_string_append(line, word);
+}
+
 GPtrArray *ct_text_wrap_command(const char *command, guint width)
 {
     GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
@@ -180,12 +204,13 @@ GPtrArray *ct_text_wrap_command(const char *command, guint width)
         if (line->len && ct_text_width(line->str) + more + 2 > width) {
             g_ptr_array_add(lines, g_strconcat(line->str, " \\", NULL));
             g_string_assign(line, "  ");
-            g_string_append(line, word);
-        } else {
-            if (line->len)
-                g_string_append_c(line, ' ');
-            g_string_append(line, word);
+        } else if (line->len) {
+            g_string_append_c(line, ' ');
         }
+        if (strpbrk(word, "'\"")) /* within quotes a backslash may stand for itself */
+            g_string_append(line, word);
+        else
+            add_broken_word(lines, line, word, width);
         for (p = end; *p == ' ';)
             p++;
     }

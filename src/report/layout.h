@@ -21,6 +21,7 @@ char *ct_text_fit(const char *text, guint width);
 /* The same, but the beginning is cut: for paths, where the end tells more. */
 char *ct_text_fit_left(const char *text, guint width);
 /* A shell command on lines of at most `width` columns, joined by backslashes so that it can still
- * be copied; a quoted part is never broken. */
+ * be copied; a quoted part is never broken. A line that goes on with a broken word begins with
+ * "\r": it must be written from the left edge on, without the mark. */
 GPtrArray *ct_text_wrap_command(const char *command, guint width);
 void ct_text_pad(GString *out, guint columns);

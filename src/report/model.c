@@ -158,32 +158,7 @@ static char *format_wall(gint64 t_ns)
     return g_date_time_format(t, "%Y-%m-%d %H:%M:%S");
 }
 
-/* Times stand on the clock of their section; an aligned boot clock is shown as wall time. */
-static void set_time(CtReport *r, CtReportLine *line, sqlite3_stmt *clock_of)
-{
-    const CtCitation *c = line->c;
-    line->clock = "none";
-    if (c->t_ns == CT_TIME_UNKNOWN || !clock_of)
-        return;
-    sqlite3_bind_int64(clock_of, 1, c->section);
-    if (sqlite3_step(clock_of) == SQLITE_ROW) {
-        const char *clock = (const char *)sqlite3_column_text(clock_of, 0);
-        gboolean aligned = sqlite3_column_type(clock_of, 1) != SQLITE_NULL;
-        gint64 offset = sqlite3_column_int64(clock_of, 1);
-        gint64 wall = 0;
-        if (g_strcmp0(clock, "wall") == 0 || (aligned && g_strcmp0(clock, "boot") == 0)) {
-            if (!__builtin_add_overflow(c->t_ns, aligned ? offset : 0, &wall))
-                line->time = format_wall(wall);
-            line->clock = line->time ? "wall" : "none";
-        } else if (g_strcmp0(clock, "boot") == 0) {
-            line->time = g_strdup_printf("[%.3f]", (double)c->t_ns / 1e9);
-            line->clock = "boot";
-        }
-    }
-    sqlite3_reset(clock_of);
-}
-
-static CtReportLine *make_line(CtReport *r, const CtCitation *c, sqlite3_stmt *clock_of)
+static CtReportLine *make_line(CtReport *r, const CtCitation *c)
 {
     CtReportLine *line = g_new0(CtReportLine, 1);
     line->c = c;
@@ -195,7 +170,7 @@ static CtReportLine *make_line(CtReport *r, const CtCitation *c, sqlite3_stmt *c
         line->place = g_strdup_printf("%s:%u", source_name(r, c->source), c->line);
     else
         line->place = g_strdup(source_name(r, c->source));
-    set_time(r, line, clock_of);
+    line->time = c->t_ns == CT_TIME_UNKNOWN ? NULL : format_wall(c->t_ns);
     return line;
 }
 
@@ -214,12 +189,11 @@ static gint by_strength(gconstpointer a, gconstpointer b)
     return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-static GPtrArray *make_lines(CtReport *r, const GPtrArray *citations, sqlite3_stmt *clock_of,
-                             gboolean sort)
+static GPtrArray *make_lines(CtReport *r, const GPtrArray *citations, gboolean sort)
 {
     GPtrArray *lines = g_ptr_array_new_with_free_func(line_free);
     for (guint i = 0; citations && i < citations->len; i++)
-        g_ptr_array_add(lines, make_line(r, g_ptr_array_index(citations, i), clock_of));
+        g_ptr_array_add(lines, make_line(r, g_ptr_array_index(citations, i)));
     if (sort)
         g_ptr_array_sort(lines, by_strength);
     return lines;
@@ -254,7 +228,7 @@ static GPtrArray *clean_all(const GPtrArray *texts)
     return out;
 }
 
-static CtReportCause *make_cause(CtReport *r, const CtHypothesis *h, sqlite3_stmt *clock_of)
+static CtReportCause *make_cause(CtReport *r, const CtHypothesis *h)
 {
     CtReportCause *c = g_new0(CtReportCause, 1);
     c->h = h;
@@ -265,8 +239,8 @@ static CtReportCause *make_cause(CtReport *r, const CtHypothesis *h, sqlite3_stm
     c->action = ct_msgf(r->lang, CT_MSG_ACT_LINE_SHORT, ct_term(r->lang, "action", h->action),
                         ct_term(r->lang, "owner", h->owner),
                         ct_term(r->lang, "urgency", h->urgency), NULL);
-    c->for_ = make_lines(r, h->for_, clock_of, TRUE);
-    c->against = make_lines(r, h->against, clock_of, TRUE);
+    c->for_ = make_lines(r, h->for_, TRUE);
+    c->against = make_lines(r, h->against, TRUE);
     c->n_groups = count_groups(c->for_);
     c->n_groups_against = count_groups(c->against);
     c->missing = clean_all(h->missing);
@@ -277,21 +251,38 @@ static CtReportCause *make_cause(CtReport *r, const CtHypothesis *h, sqlite3_stm
     return c;
 }
 
-static void make_causes(CtReport *r, const GPtrArray *from, GPtrArray *to, sqlite3_stmt *clock_of)
+static void make_causes(CtReport *r, const GPtrArray *from, GPtrArray *to)
 {
     for (guint i = 0; from && i < from->len; i++) {
-        CtReportCause *c = make_cause(r, g_ptr_array_index(from, i), clock_of);
+        CtReportCause *c = make_cause(r, g_ptr_array_index(from, i));
         g_ptr_array_add(to, c);
-        g_hash_table_insert(r->titles, c->h->cause, c->title);
+        g_hash_table_insert(r->titles, g_strdup(c->h->cause), g_strdup(c->title));
     }
+}
+
+/* Outcomes of tests also name causes that nothing speaks for. */
+static void read_titles(CtReport *r, sqlite3 *kb)
+{
+    sqlite3_stmt *st = NULL;
+    if (sqlite3_prepare_v2(kb,
+                           r->lang == CT_LANG_ZH ? "SELECT id, title_zh FROM cause"
+                                                 : "SELECT id, title_en FROM cause",
+                           -1, &st, NULL) != SQLITE_OK)
+        return;
+    while (sqlite3_step(st) == SQLITE_ROW) {
+        const char *id = (const char *)sqlite3_column_text(st, 0);
+        const char *title = (const char *)sqlite3_column_text(st, 1);
+        if (id && title)
+            g_hash_table_insert(r->titles, g_strdup(id), ct_text_clean(title));
+    }
+    sqlite3_finalize(st);
 }
 
 /* ---- groups ---- */
 
 static gboolean earlier(const CtReportLine *a, const CtReportLine *b)
 {
-    gboolean timed = a->c->t_ns != CT_TIME_UNKNOWN && b->c->t_ns != CT_TIME_UNKNOWN &&
-                     g_str_equal(a->clock, b->clock);
+    gboolean timed = a->c->t_ns != CT_TIME_UNKNOWN && b->c->t_ns != CT_TIME_UNKNOWN;
     if (timed && a->c->t_ns != b->c->t_ns)
         return a->c->t_ns < b->c->t_ns;
     if (g_strcmp0(a->c->source, b->c->source) == 0)
@@ -361,7 +352,7 @@ static CtReportOutcome decide(const CtReport *r, sqlite3 *db)
     return r->n_bad_sources || any_error(db) ? CT_REPORT_INCOMPLETE : CT_REPORT_NOTHING;
 }
 
-CtReport *ct_report_new(CtEvidence *ev, const CtDiagnosis *d, CtLang lang)
+CtReport *ct_report_new(CtEvidence *ev, const CtDiagnosis *d, const CtKb *kb, CtLang lang)
 {
     CtReport *r = g_new0(CtReport, 1);
     r->lang = lang;
@@ -370,18 +361,16 @@ CtReport *ct_report_new(CtEvidence *ev, const CtDiagnosis *d, CtLang lang)
     r->causes = g_ptr_array_new_with_free_func(cause_free);
     r->consequences = g_ptr_array_new_with_free_func(cause_free);
     r->groups = g_ptr_array_new_with_free_func(group_free);
-    r->titles = g_hash_table_new(g_str_hash, g_str_equal);
+    r->titles = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 
     sqlite3 *db = ct_evidence_db(ev);
-    sqlite3_stmt *clock_of = NULL;
-    sqlite3_prepare_v2(db, "SELECT clock, clock_offset_ns FROM section WHERE id=?", -1, &clock_of,
-                       NULL);
     read_sources(r, db);
     name_sources(r);
-    make_causes(r, d->hypotheses, r->causes, clock_of);
-    make_causes(r, d->consequences, r->consequences, clock_of);
-    r->timeline = make_lines(r, d->timeline, clock_of, FALSE);
-    sqlite3_finalize(clock_of);
+    if (kb)
+        read_titles(r, ct_kb_db(kb));
+    make_causes(r, d->hypotheses, r->causes);
+    make_causes(r, d->consequences, r->consequences);
+    r->timeline = make_lines(r, d->timeline, FALSE);
     r->outcome = decide(r, db);
     make_groups(r);
     ct_report_build_verdict(r);

@@ -88,12 +88,15 @@ void ct_page_command(CtPage *page, const char *label, const char *before, const 
     g_autoptr(GPtrArray) lines = ct_text_wrap_command(
         command, page->columns > indent + 20 ? page->columns - indent : 20);
     for (guint i = 0; i < lines->len; i++) {
-        put_label(page, i == 0 ? label : "");
+        const char *line = g_ptr_array_index(lines, i);
+        gboolean at_edge = *line == '\r';
+        if (!at_edge)
+            put_label(page, i == 0 ? label : "");
         if (i == 0)
             g_string_append(page->out, before);
-        else
+        else if (!at_edge)
             ct_text_pad(page->out, ct_text_width(before));
-        put(page, CT_INK_BOLD, g_ptr_array_index(lines, i));
+        put(page, CT_INK_BOLD, at_edge ? line + 1 : line);
         end_line(page);
     }
 }

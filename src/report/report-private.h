@@ -18,7 +18,6 @@ typedef struct {
     char *place; /* "app.log:81", "" without a source */
     char *text, *quote; /* cleaned for a terminal; quote nullable */
     char *time;         /* (nullable) */
-    const char *clock;  /* wall, boot, none */
 } CtReportLine;
 
 typedef struct {
@@ -49,7 +48,7 @@ struct CtReport {
     GPtrArray *consequences; /* CtReportCause */
     GPtrArray *timeline;     /* CtReportLine */
     GPtrArray *groups;       /* CtReportGroup */
-    GHashTable *titles;      /* cause id -> title, borrowed */
+    GHashTable *titles;      /* cause id -> title */
     guint n_bad_sources;
 };
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "evidence/evidence.h"
+#include "kb/kb.h"
 #include "reason/reason.h"
 #include "report/messages.h"
 
@@ -21,8 +22,9 @@ typedef enum {
     CT_REPORT_INCOMPLETE, /* something is wrong or unread, and no cause stands out */
 } CtReportOutcome;
 
-/* Borrowed: ev and d outlive the report. */
-CtReport *ct_report_new(CtEvidence *ev, const CtDiagnosis *d, CtLang lang);
+/* Borrowed: ev and d outlive the report. kb gives the titles of causes that the diagnosis only
+ * mentions (nullable: then their ids stand). */
+CtReport *ct_report_new(CtEvidence *ev, const CtDiagnosis *d, const CtKb *kb, CtLang lang);
 void ct_report_free(CtReport *report);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtReport, ct_report_free)
 

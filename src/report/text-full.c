@@ -30,7 +30,7 @@ static void tests(CtPage *page, const CtReport *r, const CtReportCause *lead)
         if (i == 0)
             ct_page_blank(page);
         ct_text_next(page, r, g_ptr_array_index(lead->h->next, i),
-                     i == 0 ? ct_msg(r->lang, CT_MSG_NEXT) : "", ALL);
+                     i == 0 ? ct_msg(r->lang, CT_MSG_NEXT) : "", ALL, ALL, 0);
     }
 }
 
@@ -183,6 +183,16 @@ static void sources(CtPage *page, const CtReport *r)
     }
 }
 
+static void notes(CtPage *page, const CtReport *r)
+{
+    for (guint i = 0; r->d->notes && i < r->d->notes->len; i++) {
+        g_autofree char *note = ct_text_clean(g_ptr_array_index(r->d->notes, i));
+        if (i == 0)
+            heading(page, CT_MSG_NOTES);
+        ct_page_text(page, "", CT_INK_PLAIN, note, 0);
+    }
+}
+
 char *ct_text_full_page(const CtReport *r, guint columns, gboolean colour)
 {
     CtPage page;
@@ -198,5 +208,6 @@ char *ct_text_full_page(const CtReport *r, guint columns, gboolean colour)
     if (lead)
         arithmetic(&page, r);
     sources(&page, r);
+    notes(&page, r);
     return ct_page_end(&page);
 }

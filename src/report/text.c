@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page that fits one screen: verdict, the strongest lines for and against, what is missing, the
- * next test, the fix and the other candidates. It is laid out again with fewer lines of each kind
- * until it fits; text-full.c has the page that holds everything.
+ * next test, the fix and the other candidates. It begins tight and is laid out again with more of each
+ * kind as long as it fits; text-full.c has the page that holds everything.
  */
 #include "report/text-private.h"
 
@@ -12,15 +12,29 @@
 
 #define PLACE_MAX 24u
 
-/* What a page may hold; each row is a tighter try than the one before. 0 is none. */
-typedef struct {
-    guint evidence, evidence_wrap, against, missing, unread, outcomes, fix, fix_wrap, then, also;
-} Limits;
+/* What a page may hold: lines of each kind, and lines that one text may take. */
+enum {
+    EVIDENCE, EVIDENCE_WRAP, AGAINST, MISSING, SEEN, UNREAD, SAY_WRAP, OUTCOMES, OUTCOME_WRAP,
+    FIX, FIX_WRAP, THEN, ALSO, SPACED, N_LIMITS
+};
 
-static const Limits tries[] = {
-    {6, 2, 3, 2, 3, 4, 4, 3, 2, 5}, {5, 2, 2, 2, 2, 3, 3, 2, 2, 4}, {4, 2, 2, 1, 1, 3, 2, 2, 1, 3},
-    {4, 1, 1, 1, 1, 2, 2, 2, 1, 3}, {3, 1, 1, 1, 1, 2, 1, 2, 1, 2}, {2, 1, 1, 1, 1, 2, 1, 1, 1, 2},
-    {2, 1, 1, 1, 1, 1, 1, 1, 0, 1},
+/* The tightest page ... */
+static const guint tightest[N_LIMITS] = {
+    [EVIDENCE] = 2, [EVIDENCE_WRAP] = 1, [AGAINST] = 1,      [MISSING] = 1, [SEEN] = 2,
+    [UNREAD] = 1,   [SAY_WRAP] = 0,      [OUTCOMES] = 1,     [FIX] = 1,     [FIX_WRAP] = 1,
+    [THEN] = 0,     [ALSO] = 1,          [OUTCOME_WRAP] = 1, [SPACED] = 0,
+};
+
+/* ... and what it is widened by, the most useful first, as long as everything still fits. */
+static const struct {
+    guint limit, value;
+} wider[] = {
+    {OUTCOMES, 2},     {FIX_WRAP, 2},      {EVIDENCE, 3}, {EVIDENCE_WRAP, 2}, {SEEN, 4},
+    {ALSO, 2},         {SAY_WRAP, 1},      {FIX, 2},      {FIX_WRAP, 4},      {OUTCOME_WRAP, 2},
+    {THEN, 1},         {EVIDENCE_WRAP, 3}, {SEEN, 6},     {EVIDENCE, 4},      {OUTCOMES, 3},
+    {SAY_WRAP, 2},     {ALSO, 3},          {MISSING, 2},  {AGAINST, 2},       {UNREAD, 2},
+    {SPACED, 1},       {FIX, 3},           {EVIDENCE, 6}, {OUTCOMES, 4},      {ALSO, 5},
+    {OUTCOME_WRAP, 3}, {UNREAD, 3},        {THEN, 2},     {FIX, 5},           {SEEN, 9},
 };
 
 static guint place_width(const GPtrArray *lines, guint n)
@@ -69,7 +83,7 @@ void ct_text_verdict(CtPage *page, const CtReport *r, gboolean full)
 }
 
 void ct_text_next(CtPage *page, const CtReport *r, const CtNextTest *test, const char *label,
-                  guint outcomes)
+                  guint say_wrap, guint outcomes, guint outcome_wrap)
 {
     g_autofree char *cost = ct_report_cost(r->lang, test->cost_s);
     g_autofree char *in_brackets = *cost ? ct_msgf(r->lang, CT_MSG_COST, cost, NULL)
@@ -80,16 +94,16 @@ void ct_text_next(CtPage *page, const CtReport *r, const CtNextTest *test, const
         ct_page_command(page, label, before, run);
         label = "";
     }
-    if (test->say && *test->say && (outcomes > 1 || *label)) {
+    if (test->say && *test->say && (say_wrap || *label)) {
         g_autofree char *say = ct_text_clean(test->say);
-        ct_page_text(page, label, CT_INK_PLAIN, say, outcomes > 2 ? 2 : 1);
+        ct_page_text(page, label, CT_INK_PLAIN, say, MAX(say_wrap, 1));
     }
     for (guint i = 0; test->outcomes && i < test->outcomes->len && i < outcomes; i++) {
         const CtOutcome *o = g_ptr_array_index(test->outcomes, i);
         g_autofree char *line = ct_msgf(r->lang, CT_MSG_IF_THEN, o->when ? o->when : "",
                                         ct_report_title(r, o->cause), NULL);
         g_autofree char *clean = ct_text_clean(line);
-        ct_page_item(page, "", "-", 1, CT_INK_PLAIN, clean, outcomes > 2 ? 2 : 1);
+        ct_page_item(page, "", "-", 1, CT_INK_PLAIN, clean, outcome_wrap);
     }
 }
 
@@ -140,8 +154,27 @@ static void then(CtPage *page, const CtReport *r, const CtReportCause *lead, gui
 /* The first fix already stands in the verdict when that line was not cut. */
 static guint first_fix_to_show(const CtPage *page, const CtReport *r)
 {
+    const CtReportCause *lead = ct_report_lead(r);
+    const char *fix = lead ? ct_report_first_fix(lead) : NULL;
     gboolean whole = ct_text_width(r->verdict_now) + page->label <= page->columns;
-    return r->outcome == CT_REPORT_FOUND && whole ? 1 : 0;
+    return fix && whole && g_str_has_suffix(r->verdict_now, fix) ? 1 : 0;
+}
+
+/* Without a cause the errors themselves are what there is to show. */
+static void seen(CtPage *page, const CtReport *r, guint max)
+{
+    guint width = 0;
+    for (guint i = 0; i < r->timeline->len && i < max; i++) {
+        const CtReportLine *line = g_ptr_array_index(r->timeline, i);
+        width = MAX(width, ct_text_width(line->place));
+    }
+    width = MIN(width, PLACE_MAX);
+    for (guint i = 0; i < r->timeline->len && i < max; i++) {
+        const CtReportLine *line = g_ptr_array_index(r->timeline, i);
+        g_autofree char *place = ct_text_fit_left(line->place, width);
+        ct_page_item(page, i == 0 ? ct_msg(r->lang, CT_MSG_SEEN) : "", place, width, CT_INK_PLAIN,
+                     line->text, 1);
+    }
 }
 
 static void gap(CtPage *page, gboolean spaced)
@@ -151,45 +184,62 @@ static void gap(CtPage *page, gboolean spaced)
         ct_page_blank(page);
 }
 
-static void body(CtPage *page, const CtReport *r, const Limits *l, gboolean spaced)
+static void body(CtPage *page, const CtReport *r, const guint *l)
 {
     const CtReportCause *lead = ct_report_lead(r);
     ct_text_verdict(page, r, FALSE);
     ct_page_blank(page);
     if (lead && r->outcome == CT_REPORT_FOUND) {
-        ct_text_evidence(page, CT_MSG_FOR, lead->for_, l->evidence, l->evidence_wrap, FALSE);
-        ct_text_evidence(page, CT_MSG_AGAINST, lead->against, l->against, 1, FALSE);
-        then(page, r, lead, l->then);
-        gap(page, spaced);
+        ct_text_evidence(page, CT_MSG_FOR, lead->for_, l[EVIDENCE], l[EVIDENCE_WRAP], FALSE);
+        ct_text_evidence(page, CT_MSG_AGAINST, lead->against, l[AGAINST], 1, FALSE);
+        then(page, r, lead, l[THEN]);
     }
+    if (r->outcome == CT_REPORT_INCOMPLETE)
+        seen(page, r, l[SEEN]);
+    gap(page, l[SPACED]);
     if (lead && r->outcome != CT_REPORT_NOTHING) {
-        list(page, CT_MSG_MISSING, lead->missing, 0, l->missing, 1, FALSE);
+        list(page, CT_MSG_MISSING, lead->missing, 0, l[MISSING], 1, FALSE);
         if (lead->h->next->len)
             ct_text_next(page, r, g_ptr_array_index(lead->h->next, 0),
-                         ct_msg(r->lang, CT_MSG_NEXT), l->outcomes);
-        gap(page, spaced);
-        list(page, CT_MSG_FIX, lead->fix, first_fix_to_show(page, r), l->fix, l->fix_wrap, TRUE);
-        gap(page, spaced);
+                         ct_msg(r->lang, CT_MSG_NEXT), l[SAY_WRAP], l[OUTCOMES], l[OUTCOME_WRAP]);
+        gap(page, l[SPACED]);
+        list(page, CT_MSG_FIX, lead->fix, first_fix_to_show(page, r), l[FIX], l[FIX_WRAP], TRUE);
+        gap(page, l[SPACED]);
     }
-    also(page, r, l->also);
-    unread(page, r, l->unread);
+    also(page, r, l[ALSO]);
+    unread(page, r, l[UNREAD]);
     ct_page_text(page, ct_msg(r->lang, CT_MSG_MORE), CT_INK_DIM,
                  ct_msg(r->lang, CT_MSG_MORE_HINT), 1);
 }
 
+static char *laid_out(const CtReport *r, const CtTextOptions *o, guint columns, const guint *limits,
+                      guint *out_lines)
+{
+    CtPage page;
+    ct_page_init(&page, r->lang, columns, o->colour);
+    body(&page, r, limits);
+    *out_lines = page.lines;
+    return ct_page_end(&page);
+}
+
 static char *short_page(const CtReport *r, const CtTextOptions *o, guint columns, guint rows)
 {
-    char *text = NULL;
-    for (gsize i = 0; i < 2 * G_N_ELEMENTS(tries); i++) {
-        CtPage page;
-        ct_page_init(&page, r->lang, columns, o->colour);
-        body(&page, r, &tries[i / 2], i % 2 == 0);
-        g_free(text);
-        text = ct_page_end(&page);
-        if (page.lines < rows) /* one row is the prompt's */
-            break;
+    guint limits[N_LIMITS], lines;
+    memcpy(limits, tightest, sizeof limits);
+    char *best = laid_out(r, o, columns, limits, &lines);
+    for (gsize i = 0; i < G_N_ELEMENTS(wider); i++) {
+        guint before = limits[wider[i].limit];
+        limits[wider[i].limit] = wider[i].value;
+        char *text = laid_out(r, o, columns, limits, &lines);
+        if (lines < rows) { /* one row is the prompt's */
+            g_free(best);
+            best = text;
+        } else {
+            limits[wider[i].limit] = before;
+            g_free(text);
+        }
     }
-    return text;
+    return best;
 }
 
 char *ct_report_text(const CtReport *r, const CtTextOptions *o)

@@ -55,6 +55,19 @@ static char *unread_sources(const CtReport *r)
     return ct_msgf(r->lang, CT_MSG_SOURCES_FAILED, bad, all, NULL);
 }
 
+/* Below one half the fix of the leader is more likely wrong than right: tell the leaders apart. */
+static char *tell_apart(const CtReport *r, const CtReportCause *lead)
+{
+    if (lead->h->probability >= 0.5 || !lead->h->next->len)
+        return NULL;
+    const CtNextTest *t = g_ptr_array_index(lead->h->next, 0);
+    const char *what = t->run && *t->run ? t->run : t->say;
+    if (!what || !*what)
+        return NULL;
+    g_autofree char *clean = ct_text_clean(what);
+    return ct_msgf(r->lang, CT_MSG_ACT_TELL_APART, clean, NULL);
+}
+
 static void found(CtReport *r, const CtReportCause *lead)
 {
     CtLang lang = r->lang;
@@ -75,6 +88,9 @@ static void found(CtReport *r, const CtReportCause *lead)
                                ct_term(lang, "layer", lead->h->layer), NULL);
     r->verdict_sure = ct_msgf(lang, CT_MSG_SURE_LINE, lead->percent,
                               how_sure(lang, lead->h->probability), why, NULL);
+    r->verdict_now = tell_apart(r, lead);
+    if (r->verdict_now)
+        return;
     r->verdict_now =
         fix ? ct_msgf(lang, CT_MSG_ACT_LINE, ct_term(lang, "action", lead->h->action),
                       ct_term(lang, "owner", lead->h->owner),
@@ -82,33 +98,36 @@ static void found(CtReport *r, const CtReportCause *lead)
             : g_strdup(lead->action);
 }
 
-/* In words; the command itself stands in the next block, where it is whole. */
-static char *first_test(const CtReportCause *lead)
+/* What to do about missing evidence: the command of the best test, or what it says. */
+static char *first_test(const CtReport *r, const CtReportCause *lead)
 {
     for (guint i = 0; lead && i < lead->h->next->len; i++) {
         const CtNextTest *t = g_ptr_array_index(lead->h->next, i);
-        const char *what = t->say && *t->say ? t->say : t->run;
-        if (what && *what)
-            return ct_text_clean(what);
+        gboolean runs = t->run && *t->run;
+        const char *what = runs ? t->run : t->say;
+        if (!what || !*what)
+            continue;
+        g_autofree char *clean = ct_text_clean(what);
+        return ct_msgf(r->lang, runs ? CT_MSG_ACT_GET : CT_MSG_ACT_LOOK, clean, NULL);
     }
-    return NULL;
+    return g_strdup(ct_msg(r->lang, CT_MSG_ACT_GIVE_MORE));
 }
 
 static void open_case(CtReport *r, const CtReportCause *lead)
 {
     g_autofree char *unread = unread_sources(r);
-    const char *percent = "100%";
+    g_autofree char *sure = NULL;
     for (guint i = 0; i < r->causes->len; i++) {
         const CtReportCause *c = g_ptr_array_index(r->causes, i);
-        if (c->unknown)
-            percent = c->percent;
+        if (c->unknown && r->causes->len > 1)
+            sure = ct_msgf(r->lang, CT_MSG_OPEN_SURE, c->percent, NULL);
     }
-    g_autofree char *sure = ct_msgf(r->lang, CT_MSG_OPEN_SURE, percent, NULL);
-    g_autofree char *run = first_test(lead);
+    if (!sure)
+        sure = g_strdup(ct_msg(r->lang, r->timeline->len ? CT_MSG_OPEN_NO_RULE_ERRORS
+                                                         : CT_MSG_OPEN_NO_RULE));
     r->verdict_cause = g_strdup(ct_msg(r->lang, CT_MSG_NO_CAUSE));
     r->verdict_sure = g_strconcat(sure, unread, NULL);
-    r->verdict_now = run ? ct_msgf(r->lang, CT_MSG_ACT_GET, run, NULL)
-                         : g_strdup(ct_msg(r->lang, CT_MSG_ACT_GIVE_MORE));
+    r->verdict_now = first_test(r, lead);
 }
 
 static void nothing(CtReport *r)

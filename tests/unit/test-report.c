@@ -293,7 +293,7 @@ static void check_page(gboolean found, gboolean long_texts, CtLang lang)
 {
     g_autoptr(CtEvidence) ev = evidence(found ? CT_OK : CT_TRUNCATED);
     CtDiagnosis *d = diagnosis(found, long_texts);
-    g_autoptr(CtReport) r = ct_report_new(ev, d, lang);
+    g_autoptr(CtReport) r = ct_report_new(ev, d, NULL, lang);
     g_autofree char *page = ct_report_text(r, &(CtTextOptions){0});
     g_autofree char *full = ct_report_text(r, &(CtTextOptions){.full = TRUE});
     g_auto(GStrv) lines = g_strsplit(page, "\n", -1), all = g_strsplit(full, "\n", -1);
@@ -321,10 +321,10 @@ static void test_outcomes(void **state)
     g_autoptr(CtEvidence) good = evidence(CT_OK);
     g_autoptr(CtEvidence) cut = evidence(CT_TRUNCATED);
     CtDiagnosis *found = diagnosis(TRUE, FALSE), *open = diagnosis(FALSE, FALSE);
-    g_autoptr(CtReport) a = ct_report_new(good, found, CT_LANG_EN);
-    g_autoptr(CtReport) b = ct_report_new(cut, found, CT_LANG_EN);
-    g_autoptr(CtReport) c = ct_report_new(good, open, CT_LANG_EN);
-    g_autoptr(CtReport) e = ct_report_new(cut, open, CT_LANG_EN);
+    g_autoptr(CtReport) a = ct_report_new(good, found, NULL, CT_LANG_EN);
+    g_autoptr(CtReport) b = ct_report_new(cut, found, NULL, CT_LANG_EN);
+    g_autoptr(CtReport) c = ct_report_new(good, open, NULL, CT_LANG_EN);
+    g_autoptr(CtReport) e = ct_report_new(cut, open, NULL, CT_LANG_EN);
     assert_int_equal(ct_report_outcome(a), CT_REPORT_FOUND);
     assert_int_equal(ct_report_outcome(b), CT_REPORT_FOUND); /* a cause wins over gaps */
     assert_int_equal(ct_report_outcome(c), CT_REPORT_NOTHING);
@@ -337,7 +337,7 @@ static void test_json(void **state)
 {
     g_autoptr(CtEvidence) ev = evidence(CT_OK);
     CtDiagnosis *d = diagnosis(TRUE, FALSE);
-    g_autoptr(CtReport) r = ct_report_new(ev, d, CT_LANG_EN);
+    g_autoptr(CtReport) r = ct_report_new(ev, d, NULL, CT_LANG_EN);
     g_autofree char *text = ct_report_json(r);
     g_autofree char *again = ct_report_json(r);
     assert_string_equal(text, again);
@@ -363,7 +363,7 @@ static void test_colour(void **state)
 {
     g_autoptr(CtEvidence) ev = evidence(CT_OK);
     CtDiagnosis *d = diagnosis(TRUE, FALSE);
-    g_autoptr(CtReport) r = ct_report_new(ev, d, CT_LANG_EN);
+    g_autoptr(CtReport) r = ct_report_new(ev, d, NULL, CT_LANG_EN);
     g_autofree char *page = ct_report_text(r, &(CtTextOptions){.colour = TRUE});
     assert_non_null(strstr(page, "\033[31m"));
     assert_null(strstr(page, "Pool \033[31mkeeps")); /* what a file says is never passed on */
