@@ -11,7 +11,7 @@
 #include "reason/reason.h"
 
 typedef struct {
-    gboolean json;
+    gboolean json, warnings;
     char *filter;
     const char *folder; /* (nullable) */
 } Options;
@@ -32,8 +32,10 @@ static CtKb *open_kb(const Options *o, GPtrArray **out_problems, GError **error)
 static void print_problems(const Options *o, const GPtrArray *problems)
 {
     for (guint i = 0; i < problems->len; i++) {
-        g_autofree char *line = ct_kb_problem_format(problems->pdata[i], o->folder);
-        printf("%s\n", line);
+        const CtKbProblem *p = problems->pdata[i];
+        g_autofree char *line = ct_kb_problem_format(p, o->folder);
+        if ((!p->warning || o->warnings) && (!o->filter || strstr(line, o->filter)))
+            printf("%s\n", line);
     }
 }
 
@@ -88,7 +90,8 @@ static int lint(const Options *o)
             return CT_EXIT_FAILED;
     } else {
         print_problems(o, form);
-        printf("%u errors, %u warnings\n", errors, all - errors);
+        printf("%u errors, %u warnings%s\n", errors, all - errors,
+               all > errors && !o->warnings ? " (--warnings shows them)" : "");
     }
     return errors ? CT_EXIT_FOUND : CT_EXIT_NOTHING;
 }
@@ -224,6 +227,8 @@ static int run(int argc, char **argv)
     const GOptionEntry entries[] = {
         {"filter", 'f', 0, G_OPTION_ARG_STRING, &o.filter, "Only causes and rules that hold TEXT",
          "TEXT"},
+        {"warnings", 'w', 0, G_OPTION_ARG_NONE, &o.warnings, "Show the warnings of lint as well",
+         NULL},
         {"json", 0, 0, G_OPTION_ARG_NONE, &o.json, "Print JSON (lint, list)", NULL},
         {NULL},
     };

@@ -132,7 +132,8 @@ CtKb *ct_kb_open(GError **error)
     return open_image(kb, error) ? g_steal_pointer(&kb) : NULL;
 }
 
-CtKb *ct_kb_open_folder(const char *folder, GError **error)
+/* `out_problems` NULL: any problem is an error. */
+static CtKb *open_folder(const char *folder, GPtrArray **out_problems, GError **error)
 {
     sqlite3 *db = NULL;
     if (sqlite3_open(":memory:", &db) != SQLITE_OK) {
@@ -141,9 +142,24 @@ CtKb *ct_kb_open_folder(const char *folder, GError **error)
         return NULL;
     }
     g_autoptr(CtKb) kb = kb_new();
-    gboolean ok = ct_kb_compile(folder, db, error) && take_image(kb, db, error);
+    gboolean ok = TRUE;
+    if (out_problems)
+        *out_problems = ct_kb_compile_collect(folder, db, NULL);
+    else
+        ok = ct_kb_compile(folder, db, error);
+    ok = ok && take_image(kb, db, error);
     sqlite3_close(db);
     return ok && open_image(kb, error) ? g_steal_pointer(&kb) : NULL;
+}
+
+CtKb *ct_kb_open_folder(const char *folder, GError **error)
+{
+    return open_folder(folder, NULL, error);
+}
+
+CtKb *ct_kb_open_collect(const char *folder, GPtrArray **out_problems, GError **error)
+{
+    return open_folder(folder, out_problems, error);
 }
 
 void ct_kb_free(CtKb *kb)

@@ -15,6 +15,9 @@ typedef struct CtKb CtKb;
 CtKb *ct_kb_open(GError **error);
 /* Compiles and opens a folder. Errors name file, line, column and key. */
 CtKb *ct_kb_open_folder(const char *folder, GError **error);
+/* The same for a folder with mistakes: files that have one are left out. Every problem is put into
+ * *out_problems (CtKbProblem of compile.h). NULL only when nothing at all can be had. */
+CtKb *ct_kb_open_collect(const char *folder, GPtrArray **out_problems, GError **error);
 void ct_kb_free(CtKb *kb);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtKb, ct_kb_free)
 
