@@ -68,7 +68,9 @@ int ct_cli_usage(const char *verb, const char *format, ...)
 
 int ct_cli_fail(const char *verb, const GError *error)
 {
-    complain(verb, error->message);
+    /* A reader of our output that left early ("| head") knows why. */
+    if (!g_str_has_suffix(error->message, g_strerror(EPIPE)))
+        complain(verb, error->message);
     return g_error_matches(error, CT_ERROR, CT_ERROR_USAGE) ? CT_EXIT_USAGE : CT_EXIT_FAILED;
 }
 

@@ -152,7 +152,7 @@ static void system_line(GString *out, const char *root)
     g_autofree char *release = head_of(root, "/proc/sys/kernel/osrelease");
     g_string_append(out, "System   ");
     if (pretty)
-        g_string_append_printf(out, "%s, ", g_strdelimit(pretty, "\"", ' '));
+        g_string_append_printf(out, "%s, ", g_strstrip(g_strdelimit(pretty, "\"", ' ')));
     gboolean known = uname(&u) == 0;
     g_string_append_printf(out, "kernel %s", release ? release : known ? u.release : "unknown");
     if (known)

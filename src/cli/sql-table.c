@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/sql-table.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -82,7 +83,7 @@ gboolean ct_sql_table(sqlite3 *db, sqlite3_stmt *st, CtTableForm form, const cha
         return FALSE;
     }
     if (!written) {
-        g_set_error(error, CT_ERROR, CT_ERROR_IO, "writing the output failed");
+        ct_error_from_errno(error, errno, "writing the output");
         return FALSE;
     }
     if (out_rows)

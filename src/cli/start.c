@@ -14,17 +14,17 @@ static const struct {
 } commands[] = {
     {"1 freeze the scene", "capture", "cutriage capture -o now.case"},
     {"1 freeze the scene", "check", "cutriage check"},
-    {"1 freeze the scene", NULL, "before any restart: sudo dmesg -T >dmesg.txt; nvidia-smi -q >smi.txt"},
+    {"1 freeze the scene", NULL, "sudo dmesg -T >dmesg.txt; nvidia-smi -q >smi.txt"},
     {"2 isolate the layer", "probe", "cutriage probe"},
     {"2 isolate the layer", "explain", "cutriage explain 719"},
     {"2 isolate the layer", NULL, "cutriage diagnose dmesg.txt smi.txt --full"},
     {"3 take evidence", "record", "cutriage record -- ./app"},
     {"3 take evidence", "watch", "cutriage watch"},
-    {"3 take evidence", NULL, "compute-sanitizer ./app >sanitizer.txt 2>&1; on Jetson: tegrastats"},
+    {"3 take evidence", NULL, "compute-sanitizer ./app >sanitizer.txt 2>&1"},
     {"4 rank root causes", "diagnose", "cutriage diagnose app.log dmesg.txt smi.txt"},
     {"5 fix and regress", "compare", "cutriage compare before.case after.case"},
     {"5 fix and regress", "verify", "cutriage verify"},
-    {"5 fix and regress", NULL, "the same run again, then cutriage diagnose; 0 is the answer wanted"},
+    {"5 fix and regress", NULL, "the same run again: cutriage diagnose new.log && echo gone"},
 };
 
 static void steps(GString *out)

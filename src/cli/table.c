@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/table.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,5 +190,6 @@ gboolean ct_table_end(CtTable *t)
     g_free(t->numeric);
     g_ptr_array_unref(t->held);
     g_free(t);
+    errno = 0;
     return fflush(stdout) == 0 && !ferror(stdout);
 }

@@ -59,7 +59,7 @@ static int run(int argc, char **argv)
     int code = 0;
     const GOptionEntry entries[] = {
         {"show", 0, 0, G_OPTION_ARG_STRING, &show,
-         "sections (default), sources, events, facts, findings, series", "WHAT"},
+         "sections, sources, events, facts, findings, series", "WHAT"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "Print JSON", NULL},
         {"csv", 0, 0, G_OPTION_ARG_NONE, &csv, "Print CSV", NULL},
         {"knowledge", 0, 0, G_OPTION_ARG_FILENAME, &knowledge, "Use this knowledge folder", "DIR"},

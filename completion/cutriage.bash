@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# bash completion. Verbs and options are asked from the program itself, so this file never lags.
+_cutriage() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" help 2>/dev/null |
+            sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p' | grep -v '^cutriage$')" -- "$cur"))
+        return
+    fi
+    case $prev in
+    --lang) COMPREPLY=($(compgen -W "en zh" -- "$cur")) && return ;;
+    --color) COMPREPLY=($(compgen -W "auto always never" -- "$cur")) && return ;;
+    --format) COMPREPLY=($(compgen -W "text json md html" -- "$cur")) && return ;;
+    --show) COMPREPLY=($(compgen -W "sections sources events facts findings series" -- "$cur")) && return ;;
+    --knowledge) COMPREPLY=($(compgen -d -- "$cur")) && return ;;
+    esac
+    case $verb:$cur in
+    *:-*)
+        COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" "$verb" --help 2>/dev/null |
+            grep -o '^  \(-[a-z], \)\{0,1\}--[a-z-]*' | grep -o -e '--[a-z-]*')" -- "$cur"))
+        ;;
+    help:*)
+        COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" help 2>/dev/null |
+            sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p' | grep -v '^cutriage$')" -- "$cur"))
+        ;;
+    list:*)
+        COMPREPLY=($(compgen -W "parsers analyzers causes rules signatures codes vocabulary" -- "$cur"))
+        ;;
+    *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    esac
+}
+complete -o filenames -F _cutriage cutriage

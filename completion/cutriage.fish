@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# fish completion. Verbs and options are asked from the program itself, so this file never lags.
+function __cutriage_verbs
+    cutriage help 2>/dev/null | string match -r '^  [a-z][a-z-]*  .*' | string replace -r '^  ([a-z-]+)\s+(.*)' '$1\t$2'
+end
+function __cutriage_options
+    set -l verb (commandline -opc)[2]
+    cutriage $verb --help 2>/dev/null | string match -rg '^  (?:-[a-z], )?(--[a-z-]+)'
+end
+complete -c cutriage -n 'test (count (commandline -opc)) -eq 1' -f -a '(__cutriage_verbs)'
+complete -c cutriage -n 'test (count (commandline -opc)) -gt 1; and string match -q -- "-*" (commandline -ct)' -a '(__cutriage_options)'
+complete -c cutriage -n '__fish_seen_subcommand_from list' -f -a 'parsers analyzers causes rules signatures codes vocabulary'
+complete -c cutriage -n '__fish_seen_subcommand_from help' -f -a '(__cutriage_verbs)'

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+echo x >app.log
+"$CUTRIAGE" app.log

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# A typo in a person's own knowledge: file and line, and exit 4.
+mkdir -p kb/causes/memory kb/signatures kb/codes
+cp "$SOURCE/knowledge/vocabulary.tsv" kb/
+printf 'cause: broken\nlayer: memory\ntitel: {en: x, zh: y}\n' >kb/causes/memory/broken.yaml
+echo hello >app.log
+"$CUTRIAGE" diagnose --knowledge kb app.log >out 2>err
+[ $? -eq 4 ] || exit 1
+grep -q 'broken.yaml:3' err || { cat err; exit 1; }
+"$CUTRIAGE" diagnose --knowledge nosuchfolder app.log >out 2>err
+[ $? -eq 4 ] && [ -s err ] || exit 1
+"$CUTRIAGE" diagnose --knowledge "$SOURCE/knowledge" "$EXAMPLES/nightly-latency-ecc" >a
+[ $? -eq 1 ] || exit 1
+"$CUTRIAGE" diagnose "$EXAMPLES/nightly-latency-ecc" | cmp - a
