@@ -62,11 +62,14 @@ static void put_label(CtPage *page, const char *label)
 void ct_page_item(CtPage *page, const char *label, const char *mark, guint mark_width, CtInk ink,
                   const char *text, guint max)
 {
-    guint indent = page->label + (mark_width ? mark_width + 1 : 0);
+    guint wide = ct_text_width(label) + 1; /* a label may be wider than its column */
+    guint indent = MAX(page->label, wide) + (mark_width ? mark_width + 1 : 0);
     guint room = page->columns > indent + 10 ? page->columns - indent : 10;
     g_autoptr(GPtrArray) lines = ct_text_wrap(text, room, max);
     for (guint i = 0; i < lines->len; i++) {
         put_label(page, i == 0 ? label : "");
+        if (i)
+            ct_text_pad(page->out, MAX(page->label, wide) - page->label);
         if (mark_width) {
             const char *shown = i == 0 ? mark : "";
             put(page, CT_INK_PLACE, shown);
