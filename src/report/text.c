@@ -47,6 +47,61 @@ static guint place_width(const GPtrArray *lines, guint n)
     return MIN(width, PLACE_MAX);
 }
 
+/* The places of the lines after `from` that say the same as it, as " (also :4, x.log:9)". */
+static char *same_elsewhere(const CtReport *r, const GPtrArray *lines, guint from)
+{
+    const CtReportLine *first = g_ptr_array_index(lines, from);
+    g_autoptr(GString) places = g_string_new(NULL);
+    guint n = 0;
+    for (guint i = from + 1; i < lines->len; i++) {
+        const CtReportLine *line = g_ptr_array_index(lines, i);
+        if (!*line->place || !g_str_equal(line->text, first->text) || ++n > 3)
+            continue;
+        gboolean same_file = g_strcmp0(line->c->source, first->c->source) == 0 && line->c->line;
+        g_string_append(places, n > 1 ? ", " : "");
+        if (n == 3)
+            g_string_append(places, "...");
+        else if (same_file)
+            g_string_append_printf(places, ":%u", line->c->line);
+        else
+            g_string_append(places, line->place);
+    }
+    return n ? ct_msgf(r->lang, CT_MSG_ALSO_AT, first->text, places->str, NULL)
+             : g_strdup(first->text);
+}
+
+static gboolean said_before(const GPtrArray *lines, guint index)
+{
+    const CtReportLine *line = g_ptr_array_index(lines, index);
+    for (guint i = 0; i < index; i++) {
+        const CtReportLine *earlier = g_ptr_array_index(lines, i);
+        if (g_str_equal(earlier->text, line->text))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* The short form of ct_text_evidence: what is said several times is said once. */
+static void evidence(CtPage *page, const CtReport *r, CtMsg label, const GPtrArray *lines,
+                     guint max, guint wrap)
+{
+    g_autoptr(GPtrArray) kept = g_ptr_array_new();
+    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < lines->len && kept->len < max; i++) {
+        if (said_before(lines, i))
+            continue;
+        g_ptr_array_add(kept, g_ptr_array_index(lines, i));
+        g_ptr_array_add(texts, same_elsewhere(r, lines, i));
+    }
+    guint width = place_width(kept, kept->len);
+    for (guint i = 0; i < kept->len; i++) {
+        const CtReportLine *line = g_ptr_array_index(kept, i);
+        g_autofree char *place = ct_text_fit_left(line->place, width);
+        ct_page_item(page, i == 0 ? ct_msg(page->lang, label) : "", place, width, CT_INK_PLAIN,
+                     g_ptr_array_index(texts, i), wrap);
+    }
+}
+
 void ct_text_evidence(CtPage *page, CtMsg label, const GPtrArray *lines, guint max, guint wrap,
                       gboolean quotes)
 {
@@ -77,7 +132,12 @@ void ct_text_verdict(CtPage *page, const CtReport *r, gboolean full)
     CtInk ink = r->outcome == CT_REPORT_FOUND     ? CT_INK_BAD
                 : r->outcome == CT_REPORT_NOTHING ? CT_INK_GOOD
                                                   : CT_INK_BOLD;
-    ct_page_text(page, ct_msg(r->lang, CT_MSG_CAUSE), ink, r->verdict_cause, max);
+    /* On one line a long title is worth more than its layer. */
+    const CtReportCause *lead = ct_report_lead(r);
+    gboolean too_long = page->label + ct_text_width(r->verdict_cause) > page->columns;
+    const char *cause = !full && too_long && r->outcome == CT_REPORT_FOUND ? lead->title
+                                                                         : r->verdict_cause;
+    ct_page_text(page, ct_msg(r->lang, CT_MSG_CAUSE), ink, cause, max);
     ct_page_text(page, ct_msg(r->lang, CT_MSG_SURE), CT_INK_PLAIN, r->verdict_sure, max);
     ct_page_text(page, ct_msg(r->lang, CT_MSG_DO_NOW), CT_INK_BOLD, r->verdict_now, max);
 }
@@ -190,8 +250,8 @@ static void body(CtPage *page, const CtReport *r, const guint *l)
     ct_text_verdict(page, r, FALSE);
     ct_page_blank(page);
     if (lead && r->outcome == CT_REPORT_FOUND) {
-        ct_text_evidence(page, CT_MSG_FOR, lead->for_, l[EVIDENCE], l[EVIDENCE_WRAP], FALSE);
-        ct_text_evidence(page, CT_MSG_AGAINST, lead->against, l[AGAINST], 1, FALSE);
+        evidence(page, r, CT_MSG_FOR, lead->for_, l[EVIDENCE], l[EVIDENCE_WRAP]);
+        evidence(page, r, CT_MSG_AGAINST, lead->against, l[AGAINST], 1);
         then(page, r, lead, l[THEN]);
     }
     if (r->outcome == CT_REPORT_INCOMPLETE)
