@@ -180,14 +180,42 @@ static gboolean cites_event(const CtCandidate *c, gint64 row)
     return FALSE;
 }
 
-static CtCandidate *who_cites(CtReason *r, gint64 row, const CtCandidate *except)
+/* Whether the first error is another cause's: one with real evidence, and not one that `c` itself
+ * explains or that is listed beneath the same root. */
+static gboolean belongs_to_another(CtReason *r, gint64 row, const CtCandidate *c)
 {
+    const char *mine = c->hypothesis->cause;
     for (guint i = 0; i < r->candidates->len; i++) {
-        CtCandidate *c = g_ptr_array_index(r->candidates, i);
-        if (c != except && c->positive + c->negative >= CT_REAL_EVIDENCE && cites_event(c, row))
-            return c;
+        const CtCandidate *o = g_ptr_array_index(r->candidates, i);
+        if (o != c && o->positive + o->negative >= CT_REAL_EVIDENCE && cites_event(o, row) &&
+            g_strcmp0(o->hypothesis->explained_by, mine) != 0)
+            return TRUE;
     }
-    return NULL;
+    return FALSE;
+}
+
+/* A rule that counts events cites one of them; the first error may be another of the same kind. */
+static gboolean same_kind(CtReason *r, gint64 a, gint64 b)
+{
+    sqlite3_stmt *st = ct_prepare(r->db, "SELECT 1 FROM event x JOIN event y ON y.kind = x.kind "
+                                         "AND y.code IS x.code AND y.name IS x.name "
+                                         "WHERE x.id = ?1 AND y.id = ?2");
+    sqlite3_bind_int64(st, 1, a);
+    sqlite3_bind_int64(st, 2, b);
+    gboolean same = sqlite3_step(st) == SQLITE_ROW;
+    sqlite3_finalize(st);
+    return same;
+}
+
+static gboolean cites_kind_of(CtReason *r, const CtCandidate *c, gint64 row)
+{
+    const GPtrArray *for_ = c->hypothesis->for_;
+    for (guint i = 0; i < for_->len; i++) {
+        const CtCitation *cite = g_ptr_array_index(for_, i);
+        if (strcmp(cite->tab, "event") == 0 && (cite->row == row || same_kind(r, cite->row, row)))
+            return TRUE;
+    }
+    return FALSE;
 }
 
 static const CtCitation *decisive(const CtCandidate *c)
@@ -213,8 +241,8 @@ void ct_score_first_error(CtReason *r)
         const FirstError *e = d && d->seq != G_MAXINT64
                                   ? g_hash_table_lookup(first, &d->section)
                                   : NULL;
-        if (!e || e->seq >= MIN(d->seq, c->first_seq) || cites_event(c, e->row) ||
-            !who_cites(r, e->row, c))
+        if (!e || e->seq >= MIN(d->seq, c->first_seq) || c->explained_by >= 0 ||
+            !belongs_to_another(r, e->row, c) || cites_kind_of(r, c, e->row))
             continue;
         CtCitation *cite = ct_cite(r, "event", e->row,
                                    g_strdup(ct_lang(r, "its lines come after this first error",
