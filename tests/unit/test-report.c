@@ -179,8 +179,10 @@ static void hypothesis_free(CtHypothesis *h)
 
 static void diagnosis_free(CtDiagnosis *d)
 {
-    g_ptr_array_foreach(d->hypotheses, (GFunc)hypothesis_free, NULL);
-    g_ptr_array_foreach(d->consequences, (GFunc)hypothesis_free, NULL);
+    for (guint i = 0; i < d->hypotheses->len; i++)
+        hypothesis_free(g_ptr_array_index(d->hypotheses, i));
+    for (guint i = 0; i < d->consequences->len; i++)
+        hypothesis_free(g_ptr_array_index(d->consequences, i));
     g_ptr_array_unref(d->hypotheses);
     g_ptr_array_unref(d->consequences);
     CtLayer *layer = g_ptr_array_index(d->layers, 0);
