@@ -157,7 +157,7 @@ static void explain_cap(CtReason *r, const CtCandidate *c)
     CtHypothesis *h = c->hypothesis;
     if (h->probability < h->cap || h->cap == CT_CAP_ALWAYS)
         return;
-    h->capped = g_strdup(c->n_groups < 2
+    h->capped = g_strdup(!c->two_groups
                              ? ct_lang(r, "all its evidence is one observation",
                                        "全部依据只是同一个观察")
                              : ct_lang(r, "its evidence stands in one place only",

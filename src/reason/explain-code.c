@@ -375,14 +375,15 @@ static void add_old_numbering(CtExplainRun *x, CtReading *r)
     while (sqlite3_step(st) == SQLITE_ROW) {
         gboolean same_name = g_strcmp0(ct_column(st, 1), r->name) == 0;
         g_string_append(s, s->len ? (x->zh ? "；" : "; ") : "");
-        if (same_name)
-            g_string_append_printf(s, ct_pick(x, "this error was number %s then", "此错误当时的编号为 %s"),
-                                   ct_column(st, 0));
+        const char *number = ct_column(st, 0), *name = ct_column(st, 1), *now = ct_column(st, 2);
+        if (same_name && x->zh)
+            g_string_append_printf(s, "此错误当时的编号为 %s", number);
+        else if (same_name)
+            g_string_append_printf(s, "this error was number %s then", number);
+        else if (x->zh)
+            g_string_append_printf(s, "编号 %s 当时表示 %s（现为 %s）", number, name, now);
         else
-            g_string_append_printf(s,
-                                   ct_pick(x, "the number meant %s then (today %s)",
-                                           "当时该编号表示 %s（现为 %s）"),
-                                   ct_column(st, 1), ct_column(st, 2));
+            g_string_append_printf(s, "number %s meant %s then (today %s)", number, name, now);
     }
     sqlite3_finalize(st);
     r->old = g_string_free(s, s->len == 0);

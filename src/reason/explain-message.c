@@ -3,9 +3,6 @@
  * A pasted message goes the way of any log: signatures make events of it, events name codes, and
  * the rules of the causes that fit are asked.
  */
-#include <string.h>
-
-#include "parse/frame/parse.h"
 #include "reason/explain-private.h"
 
 #define MAX_EVENTS 8
@@ -63,13 +60,9 @@ static void add_hypotheses(CtExplainRun *x, const GPtrArray *hypotheses)
 
 gboolean ct_explain_events(CtExplainRun *x, const char *text, GError **error)
 {
-    g_autoptr(CtEvidence) ev = ct_evidence_new(error);
-    g_autoptr(CtParse) parse = ev ? ct_parse_new(ev, x->kb, error) : NULL;
-    if (!parse)
+    g_autoptr(CtEvidence) ev = x->reader ? x->reader(x->kb, text, error) : NULL;
+    if (!ev)
         return FALSE;
-    ct_parse_memory(parse, "message", text, strlen(text));
-    ct_parse_finish(parse);
-    ct_evidence_flush(ev);
     sqlite3_stmt *st = ct_prepare(ct_evidence_db(ev),
                                   "SELECT kind, code, name, min(seq) AS s FROM event "
                                   "GROUP BY kind, code, name ORDER BY s LIMIT ?");

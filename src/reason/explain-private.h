@@ -12,6 +12,7 @@ typedef struct {
     const CtKb *kb;
     sqlite3 *db;
     const char *family; /* (nullable) */
+    CtExplainReader reader; /* (nullable) */
     gboolean zh;
     CtExplanation *out;
 } CtExplainRun;

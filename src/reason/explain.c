@@ -162,59 +162,51 @@ static gboolean look_up(CtExplainRun *x, const char *query, GError **error)
         return TRUE;
     if (!is_one_word(query) && ct_explain_events(x, query, error))
         return TRUE;
+    if (*error)
+        return FALSE;
     return ct_explain_search(x, query) > 0;
 }
 
-static gboolean begin(CtExplainRun *x, const CtKb *kb, const char *query, const char *family,
-                      const char *lang, GError **error)
+/* A line of a log: as evidence, else as the text of a code, else by its words. */
+static gboolean look_up_message(CtExplainRun *x, const char *text, GError **error)
 {
-    *x = (CtExplainRun){.kb = kb, .db = ct_kb_db(kb), .family = family};
-    x->zh = g_strcmp0(lang, "zh") == 0;
-    if (family && !ct_code_family(family)) {
-        g_set_error(error, CT_ERROR, CT_ERROR_USAGE, "there is no family of codes `%s`", family);
+    if (ct_explain_events(x, text, error))
+        return TRUE;
+    if (*error)
         return FALSE;
+    return ct_explain_text(x, text) || ct_explain_search(x, text);
+}
+
+CtExplanation *ct_explain(const CtKb *kb, const char *query, const CtExplainOptions *options,
+                          GError **error)
+{
+    if (options->family && !ct_code_family(options->family)) {
+        g_set_error(error, CT_ERROR, CT_ERROR_USAGE, "there is no family of codes `%s`",
+                    options->family);
+        return NULL;
     }
     if (strlen(query) > MAX_QUERY) {
         g_set_error(error, CT_ERROR, CT_ERROR_LIMIT, "more than 64 KiB: use diagnose for files");
-        return FALSE;
+        return NULL;
     }
-    x->out = explanation_new(query);
-    return TRUE;
-}
-
-CtExplanation *ct_explain(const CtKb *kb, const char *query, const char *family, const char *lang,
-                          GError **error)
-{
-    CtExplainRun x;
     g_autofree char *asked = clean(query);
-    if (!begin(&x, kb, asked, family, lang, error))
-        return NULL;
-    g_autoptr(CtExplanation) out = x.out;
+    g_autoptr(CtExplanation) out = explanation_new(asked);
+    CtExplainRun x = {.kb = kb,
+                      .db = ct_kb_db(kb),
+                      .family = options->family,
+                      .reader = options->reader,
+                      .zh = g_strcmp0(options->lang, "zh") == 0,
+                      .out = out};
     GError *why = NULL;
-    if (*asked && !look_up(&x, asked, &why) && !why)
+    gboolean found = !*asked             ? TRUE
+                     : options->message ? look_up_message(&x, asked, &why)
+                                        : look_up(&x, asked, &why);
+    if (why) {
+        g_propagate_error(error, why);
+        return NULL;
+    }
+    if (!found)
         ct_explain_suggest(&x, asked);
-    if (why) {
-        g_propagate_error(error, why);
-        return NULL;
-    }
-    ct_explain_finish_readings(&x);
-    return g_steal_pointer(&out);
-}
-
-CtExplanation *ct_explain_message(const CtKb *kb, const char *text, const char *lang,
-                                  GError **error)
-{
-    CtExplainRun x;
-    if (!begin(&x, kb, text, NULL, lang, error))
-        return NULL;
-    g_autoptr(CtExplanation) out = x.out;
-    GError *why = NULL;
-    if (!ct_explain_events(&x, text, &why) && !why)
-        ct_explain_search(&x, text);
-    if (why) {
-        g_propagate_error(error, why);
-        return NULL;
-    }
     ct_explain_finish_readings(&x);
     return g_steal_pointer(&out);
 }

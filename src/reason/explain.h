@@ -7,6 +7,7 @@
 
 #include <glib.h>
 
+#include "evidence/evidence.h"
 #include "kb/kb.h"
 
 /* A cause as an answer: of a code, of a message, or of a search. */
@@ -69,13 +70,19 @@ typedef struct {
     GPtrArray *suggestions; /* char *: what may have been meant */
 } CtExplanation;
 
-/* `family` restricts codes to one table (nullable), lang is "en" or "zh". Finding nothing is no
- * error: then everything but the suggestions is empty. */
-CtExplanation *ct_explain(const CtKb *kb, const char *query, const char *family, const char *lang,
+/* Turns a message into evidence, as parse/ does: this folder does not know parsers. */
+typedef CtEvidence *(*CtExplainReader)(const CtKb *kb, const char *text, GError **error);
+
+typedef struct {
+    const char *family;     /* restricts codes to one table (nullable) */
+    const char *lang;       /* "en" or "zh" */
+    gboolean message;       /* a line of a log: never read as a number, name or cause */
+    CtExplainReader reader; /* NULL: messages are searched like topics */
+} CtExplainOptions;
+
+/* Finding nothing is no error: then everything but the suggestions is empty. */
+CtExplanation *ct_explain(const CtKb *kb, const char *query, const CtExplainOptions *options,
                           GError **error);
-/* A line of a log: never read as a name or topic. */
-CtExplanation *ct_explain_message(const CtKb *kb, const char *text, const char *lang,
-                                  GError **error);
 gboolean ct_explanation_empty(const CtExplanation *x);
 void ct_explanation_free(CtExplanation *x);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtExplanation, ct_explanation_free)

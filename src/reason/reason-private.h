@@ -32,8 +32,8 @@ typedef struct {
     gint64 first_seq;         /* of its earliest event, G_MAXINT64 without one */
     gint64 first_section;     /* of that event */
     gint64 first_wall_ns;     /* CT_TIME_UNKNOWN */
-    guint n_groups;           /* groups that speak for it with some weight */
-    gboolean two_sections;    /* two such groups rest on different sections */
+    gboolean two_groups;      /* two groups with some weight rest on different lines */
+    gboolean two_sections;    /* ... on different sections */
     gint explained_by;        /* index of the root, -1 */
 } CtCandidate;
 

@@ -172,6 +172,19 @@ static gboolean already_cited(const GPtrArray *rows, const char *tab, gint64 row
     return FALSE;
 }
 
+/* One line may have given several rows (an event of two kinds); it is cited once. */
+static void add_unless_same_line(GPtrArray *rows, CtCitation *cite)
+{
+    for (guint i = 0; cite->line && i < rows->len; i++) {
+        const CtCitation *c = g_ptr_array_index(rows, i);
+        if (c->section == cite->section && c->line == cite->line) {
+            ct_citation_free(cite);
+            return;
+        }
+    }
+    g_ptr_array_add(rows, cite);
+}
+
 /* A rule that joins rows may name a second and third one: tab2, row2, tab3, row3. */
 static void cite_joined(CtReason *r, sqlite3_stmt *st, GPtrArray *rows)
 {
@@ -182,7 +195,7 @@ static void cite_joined(CtReason *r, sqlite3_stmt *st, GPtrArray *rows)
         const char *tab = ct_column(st, i);
         gint64 row = sqlite3_column_int64(st, i + 1);
         if (*tab && row > 0 && !already_cited(rows, tab, row))
-            g_ptr_array_add(rows, ct_cite(r, tab, row, NULL));
+            add_unless_same_line(rows, ct_cite(r, tab, row, NULL));
     }
 }
 
@@ -192,14 +205,14 @@ static void cite_row(CtReason *r, const Rule *rule, sqlite3_stmt *st, GPtrArray 
     gint64 row = sqlite3_column_int64(st, 1);
     if (already_cited(rows, tab, row))
         return;
-    g_ptr_array_add(rows, ct_cite(r, tab, row, sentence_of_row(r, rule, st, tab, row)));
+    add_unless_same_line(rows, ct_cite(r, tab, row, sentence_of_row(r, rule, st, tab, row)));
     if (strcmp(tab, "finding") == 0 && rows->len < CT_ROWS_PER_RULE) {
         g_autoptr(GPtrArray) lines = g_ptr_array_new();
         ct_cite_finding(r, row, CT_ROWS_PER_RULE, lines);
         for (guint i = 0; i < lines->len; i++) {
             /* The first line is the one that the sentence already has. */
             if (i > 0 && rows->len < CT_ROWS_PER_RULE)
-                g_ptr_array_add(rows, g_ptr_array_index(lines, i));
+                add_unless_same_line(rows, g_ptr_array_index(lines, i));
             else
                 ct_citation_free(g_ptr_array_index(lines, i));
         }

@@ -72,18 +72,36 @@ static gboolean apart(const GPtrArray *citations)
     return FALSE;
 }
 
+static gboolean same_place(const CtCitation *a, const CtCitation *b)
+{
+    return (a->row == b->row && a->tab == b->tab) ||
+           (a->section && a->section == b->section && a->line && a->line == b->line);
+}
+
+/* Whether two groups that weigh something rest on different lines: what one line says twice is
+ * still one observation. */
+static gboolean two_observations(const GPtrArray *citations)
+{
+    for (guint i = 0; i < citations->len; i++) {
+        const CtCitation *a = g_ptr_array_index(citations, i);
+        if (group_weight(citations, a->group) < WEIGHS_SOMETHING)
+            continue;
+        for (guint k = i + 1; k < citations->len; k++) {
+            const CtCitation *b = g_ptr_array_index(citations, k);
+            if (strcmp(a->group, b->group) != 0 && !same_place(a, b) &&
+                group_weight(citations, b->group) >= WEIGHS_SOMETHING)
+                return TRUE;
+        }
+    }
+    return FALSE;
+}
+
 void ct_score_groups(CtCandidate *c)
 {
     GPtrArray *for_ = c->hypothesis->for_;
     c->positive = count_groups(for_);
     c->negative = count_groups(c->hypothesis->against);
-    g_autoptr(GHashTable) groups = g_hash_table_new(g_str_hash, g_str_equal);
-    for (guint i = 0; i < for_->len; i++) {
-        CtCitation *cite = g_ptr_array_index(for_, i);
-        if (group_weight(for_, cite->group) >= WEIGHS_SOMETHING)
-            g_hash_table_add(groups, cite->group);
-    }
-    c->n_groups = g_hash_table_size(groups);
+    c->two_groups = two_observations(for_);
     c->two_sections = apart(for_);
 }
 
@@ -264,7 +282,7 @@ void ct_score_total(CtCandidate *c)
 
 double ct_cap_of(const CtCandidate *c)
 {
-    if (c->n_groups < 2)
+    if (!c->two_groups)
         return CT_CAP_ONE_GROUP;
     return c->two_sections ? CT_CAP_ALWAYS : CT_CAP_ONE_SECTION;
 }
