@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+# More files than are taken: the rest is left out, and it is said.
+mkdir many && cd many && seq -f 'f%06g.log' 1 21000 | xargs touch && cd ..
+timeout 60 "$CUTRIAGE" diagnose many >out 2>err
+rc=$?
+[ $rc -le 3 ] && [ $rc -ne 1 ] || { echo "exit $rc"; exit 1; }
+grep -q '20000\|20,000' out err || { head -n 30 out err; exit 1; }
