@@ -169,3 +169,16 @@ CtCitation *ct_cite(CtReason *r, const char *tab, gint64 row, char *text)
     fill_place(r, c, tab, row, 0);
     return c;
 }
+
+gboolean ct_same_kind(CtReason *r, gint64 event, gint64 other)
+{
+    if (!r->same_kind)
+        r->same_kind = ct_prepare(r->db, "SELECT 1 FROM event x JOIN event y ON y.kind = x.kind "
+                                         "AND y.code IS x.code AND y.name IS x.name "
+                                         "AND y.gpu IS x.gpu WHERE x.id = ?1 AND y.id = ?2");
+    sqlite3_bind_int64(r->same_kind, 1, event);
+    sqlite3_bind_int64(r->same_kind, 2, other);
+    gboolean same = sqlite3_step(r->same_kind) == SQLITE_ROW;
+    sqlite3_reset(r->same_kind);
+    return same;
+}

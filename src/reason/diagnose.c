@@ -273,7 +273,7 @@ static gboolean attach(CtReason *r, GError **error)
 static void detach(CtReason *r)
 {
     sqlite3_stmt *const kept[] = {r->place_event, r->place_fact, r->place_section,
-                                  r->evidence_of_finding};
+                                  r->evidence_of_finding, r->same_kind};
     for (guint i = 0; i < G_N_ELEMENTS(kept); i++)
         sqlite3_finalize(kept[i]);
     sqlite3_exec(r->db, "DETACH kb", NULL, NULL, NULL);

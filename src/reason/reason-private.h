@@ -46,7 +46,8 @@ typedef struct {
     GStringChunk *texts;
     GPtrArray *candidates; /* CtCandidate with at least one rule that holds */
     CtDiagnosis *out;
-    sqlite3_stmt *place_event, *place_fact, *place_section, *evidence_of_finding;
+    sqlite3_stmt *place_event, *place_fact, *place_section, *evidence_of_finding,
+        *same_kind;
 } CtReason;
 
 /* Picks the language. */
@@ -99,6 +100,9 @@ void ct_citation_free(gpointer citation);
 CtCitation *ct_cite(CtReason *r, const char *tab, gint64 row, char *text);
 /* The further lines that a finding rests on, at most `max`, as citations without text. */
 void ct_cite_finding(CtReason *r, gint64 finding, guint max, GPtrArray *out);
+
+/* Whether two events are of one kind, code, name and GPU. */
+gboolean ct_same_kind(CtReason *r, gint64 event, gint64 other);
 
 /* ---- score.c ---- */
 double ct_prior(const char *prior);

@@ -12,6 +12,8 @@
 /* Steps of SQLite's machine for one rule: well over what a join of folded events needs. */
 #define RULE_BUDGET 5000000
 #define BUDGET_STEP 1000
+/* Rows looked at for something new to cite. */
+#define MAX_ROWS_SEEN 20
 
 typedef struct {
     const char *cause, *id, *group, *sql, *needs, *absent_needs, *say;
@@ -172,12 +174,25 @@ static gboolean already_cited(const GPtrArray *rows, const char *tab, gint64 row
     return FALSE;
 }
 
-/* One line may have given several rows (an event of two kinds); it is cited once. */
-static void add_unless_same_line(GPtrArray *rows, CtCitation *cite)
+/* Whether the line is written already, or only repeats in the same log what was cited from it: an
+ * error that sticks comes back from every later call. What happens again much later is news. */
+static gboolean tells_nothing_new(CtReason *r, const CtCitation *had, const CtCitation *cite)
 {
-    for (guint i = 0; cite->line && i < rows->len; i++) {
-        const CtCitation *c = g_ptr_array_index(rows, i);
-        if (c->section == cite->section && c->line == cite->line) {
+    if (!cite->section || had->section != cite->section)
+        return FALSE;
+    if (cite->line && had->line == cite->line)
+        return TRUE;
+    if (strcmp(cite->tab, "event") != 0 || strcmp(had->tab, "event") != 0 ||
+        !ct_same_kind(r, had->row, cite->row))
+        return FALSE;
+    return had->t_ns == CT_TIME_UNKNOWN || cite->t_ns == CT_TIME_UNKNOWN ||
+           ABS(cite->t_ns - had->t_ns) <= CT_FOLD_GAP_NS;
+}
+
+static void add_if_new(CtReason *r, GPtrArray *rows, CtCitation *cite)
+{
+    for (guint i = 0; i < rows->len; i++) {
+        if (tells_nothing_new(r, g_ptr_array_index(rows, i), cite)) {
             ct_citation_free(cite);
             return;
         }
@@ -195,7 +210,7 @@ static void cite_joined(CtReason *r, sqlite3_stmt *st, GPtrArray *rows)
         const char *tab = ct_column(st, i);
         gint64 row = sqlite3_column_int64(st, i + 1);
         if (*tab && row > 0 && !already_cited(rows, tab, row))
-            add_unless_same_line(rows, ct_cite(r, tab, row, NULL));
+            add_if_new(r, rows, ct_cite(r, tab, row, NULL));
     }
 }
 
@@ -205,14 +220,14 @@ static void cite_row(CtReason *r, const Rule *rule, sqlite3_stmt *st, GPtrArray 
     gint64 row = sqlite3_column_int64(st, 1);
     if (already_cited(rows, tab, row))
         return;
-    add_unless_same_line(rows, ct_cite(r, tab, row, sentence_of_row(r, rule, st, tab, row)));
+    add_if_new(r, rows, ct_cite(r, tab, row, sentence_of_row(r, rule, st, tab, row)));
     if (strcmp(tab, "finding") == 0 && rows->len < CT_ROWS_PER_RULE) {
         g_autoptr(GPtrArray) lines = g_ptr_array_new();
         ct_cite_finding(r, row, CT_ROWS_PER_RULE, lines);
         for (guint i = 0; i < lines->len; i++) {
             /* The first line is the one that the sentence already has. */
             if (i > 0 && rows->len < CT_ROWS_PER_RULE)
-                add_unless_same_line(rows, g_ptr_array_index(lines, i));
+                add_if_new(r, rows, g_ptr_array_index(lines, i));
             else
                 ct_citation_free(g_ptr_array_index(lines, i));
         }
@@ -235,7 +250,10 @@ static GPtrArray *run_rule(CtReason *r, const Rule *rule)
     }
     int budget = RULE_BUDGET;
     sqlite3_progress_handler(r->db, BUDGET_STEP, spend, &budget);
-    while (rc == SQLITE_OK && rows->len < CT_ROWS_PER_RULE && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+    for (guint n = 0; n < MAX_ROWS_SEEN && rc == SQLITE_OK && rows->len < CT_ROWS_PER_RULE; n++) {
+        rc = sqlite3_step(st);
+        if (rc != SQLITE_ROW)
+            break;
         cite_row(r, rule, st, rows);
         rc = SQLITE_OK;
     }

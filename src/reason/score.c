@@ -213,24 +213,12 @@ static gboolean belongs_to_another(CtReason *r, gint64 row, const CtCandidate *c
 }
 
 /* A rule that counts events cites one of them; the first error may be another of the same kind. */
-static gboolean same_kind(CtReason *r, gint64 a, gint64 b)
-{
-    sqlite3_stmt *st = ct_prepare(r->db, "SELECT 1 FROM event x JOIN event y ON y.kind = x.kind "
-                                         "AND y.code IS x.code AND y.name IS x.name "
-                                         "WHERE x.id = ?1 AND y.id = ?2");
-    sqlite3_bind_int64(st, 1, a);
-    sqlite3_bind_int64(st, 2, b);
-    gboolean same = sqlite3_step(st) == SQLITE_ROW;
-    sqlite3_finalize(st);
-    return same;
-}
-
 static gboolean cites_kind_of(CtReason *r, const CtCandidate *c, gint64 row)
 {
     const GPtrArray *for_ = c->hypothesis->for_;
     for (guint i = 0; i < for_->len; i++) {
         const CtCitation *cite = g_ptr_array_index(for_, i);
-        if (strcmp(cite->tab, "event") == 0 && (cite->row == row || same_kind(r, cite->row, row)))
+        if (strcmp(cite->tab, "event") == 0 && (cite->row == row || ct_same_kind(r, cite->row, row)))
             return TRUE;
     }
     return FALSE;

@@ -118,9 +118,10 @@ static void one_group_is_capped(void **state)
 {
     (void)state;
     g_autoptr(CtEvidence) ev = ct_evidence_new(NULL);
-    gint64 s = section(ev, "dmesg.txt", "boot");
-    event(ev, s, 7, 0, "xid", 79, NULL);
-    event(ev, s, 9, 0, "xid", 79, "{\"x\":1}");
+    gint64 s = section(ev, "dmesg.txt", "wall");
+    event(ev, s, 7, T0, "xid", 79, NULL);
+    event(ev, s, 8, T0 + SECOND, "xid", 79, "{\"x\":1}"); /* a repeat is not cited */
+    event(ev, s, 9, T0 + 3600 * SECOND, "xid", 79, "{\"x\":1}");
     g_autoptr(CtDiagnosis) d = diagnose(ev, "en");
     const CtHypothesis *h = leader(d);
     assert_string_equal(h->cause, "bus-lost");
