@@ -125,7 +125,7 @@ static Trend judge(const double *t, const double *x, gsize first, gsize last)
     double late_gain = bx[m - 1] - bx[m - third];
 
     guint drops = falls(x + first, n, 0.4 * (high - low));
-    if (drops >= 2 && high - low > 2 * threshold && fabs(r.tau) < 0.6)
+    if (drops >= 3 && high - low > MAX(4 * threshold, 0.1 * fabs(r.level)) && fabs(r.tau) < 0.6)
         r.shape = SAWTOOTH;
     else if (r.total > threshold && r.tau > 0.7 && late > 0.25 * early &&
              late_gain > 0.1 * (bx[m - 1] - bx[0]))
@@ -212,19 +212,20 @@ static char *sentence(const CtColumns *c, const Trend *r, double per_request)
 {
     g_autofree char *total = ct_human_bytes(fabs(r->total));
     const char *what = c->view.metric;
+    const char *goes = g_str_equal(what, "memory.available") ? "shrinks" : "grows";
     switch (r->shape) {
     case GROWTH: {
         if (!c->timed)
-            return g_strdup_printf("%s grows steadily, %s over %.0f samples", what, total,
+            return g_strdup_printf("%s %s steadily, %s over %.0f samples", what, goes, total,
                                    r->to - r->from);
         g_autofree char *rate = ct_human_bytes(r->slope);
         g_autofree char *span = ct_human_ns((r->to - r->from) * 1e9);
         if (per_request <= 0)
-            return g_strdup_printf("%s grows steadily by %s a second, %s in %s", what, rate, total,
-                                   span);
+            return g_strdup_printf("%s %s steadily by %s a second, %s in %s", what, goes, rate,
+                                   total, span);
         g_autofree char *each = ct_human_bytes(per_request);
-        return g_strdup_printf("%s grows steadily by %s a second (about %s a request), %s in %s",
-                               what, rate, each, total, span);
+        return g_strdup_printf("%s %s steadily by %s a second (about %s a request), %s in %s",
+                               what, goes, rate, each, total, span);
     }
     case PLATEAU:
         return g_strdup_printf("%s rises at the start and then stands still (warm-up)", what);
