@@ -135,8 +135,10 @@ static void extras(Out *o, const CtReading *r)
         const char *value = more(r, EXTRA[i].key);
         if (!value)
             continue;
-        /* "a;b" is a list in order. */
-        g_auto(GStrv) parts = g_strsplit(value, ";", -1);
+        /* Without a blank behind it, ";" separates the entries of a list. */
+        g_auto(GStrv) spaced = g_strsplit(value, "; ", -1);
+        g_autofree char *plain = g_strjoinv(";", spaced);
+        g_auto(GStrv) parts = g_strsplit(plain, ";", -1);
         g_autofree char *joined = g_strjoinv(o->lang == CT_LANG_ZH ? "；" : "; ", parts);
         ct_page_text(&o->page, EXTRA[i].label[o->lang], CT_INK_PLAIN, joined, 0);
     }
@@ -171,9 +173,14 @@ static void full_reading(Out *o, const CtReading *r)
     tests(o, L_TRY, r->tests);
 }
 
+static char *brief_key(const CtReading *r)
+{
+    return g_strdup_printf("%s %" G_GINT64_FORMAT, r->family, r->number);
+}
+
 static void brief_reading(Out *o, const CtReading *r)
 {
-    g_autofree char *key = g_strdup_printf("%s %" G_GINT64_FORMAT, r->family, r->number);
+    g_autofree char *key = brief_key(r);
     g_autofree char *text = g_strdup_printf("%s%s%s", r->name ? r->name : "", r->name ? ": " : "",
                                             r->meaning ? r->meaning : r->what);
     ct_page_text(&o->page, key, CT_INK_PLAIN, text, 2);
@@ -181,8 +188,19 @@ static void brief_reading(Out *o, const CtReading *r)
         ct_page_text(&o->page, "", CT_INK_DIM, r->old, 0);
 }
 
+/* The keys of many readings are wider than the labels of one. */
+static void widen_for_keys(Out *o, const CtExplanation *x)
+{
+    for (guint i = 0; i < x->readings->len; i++) {
+        const CtReading *r = x->readings->pdata[i];
+        g_autofree char *key = r->brief ? brief_key(r) : g_strdup("");
+        o->page.label = MAX(o->page.label, ct_text_width(key) + 1);
+    }
+}
+
 static void readings(Out *o, const CtExplanation *x)
 {
+    widen_for_keys(o, x);
     for (guint i = 0; i < x->readings->len; i++) {
         const CtReading *r = x->readings->pdata[i];
         if (r->brief) {
@@ -233,9 +251,9 @@ static void events(Out *o, const CtExplanation *x)
 static void detail(Out *o, const CtExplainCause *d)
 {
     const gboolean zh = o->lang == CT_LANG_ZH;
-    ct_page_heading(&o->page, d->title);
-    g_autofree char *kind = g_strdup_printf("%s  [%s]", d->cause, ct_term(o->lang, "layer", d->layer));
-    ct_page_text(&o->page, label(o, L_LAYER), CT_INK_PLAIN, kind, 0);
+    g_autofree char *heading = g_strdup_printf("%s  %s", d->cause, d->title);
+    ct_page_heading(&o->page, heading);
+    line(o, L_LAYER, ct_term(o->lang, "layer", d->layer));
     line(o, L_ABOUT, d->about);
     g_autofree char *action = g_strdup_printf(
         zh ? "%s（%s，%s）" : "%s (%s, %s)", ct_term(o->lang, "action", d->action),

@@ -169,8 +169,28 @@ static char *query_from_input(GError **error)
     return valid;
 }
 
-static int run(int argc, char **argv)
+/* "-9" is a question (what Python says of a killed child) and no option. */
+static GPtrArray *with_numbers(int argc, char **argv)
 {
+    GPtrArray *out = g_ptr_array_new();
+    gboolean guarded = FALSE;
+    for (int i = 0; i < argc; i++) {
+        const char *a = argv[i];
+        gboolean number = a[0] == '-' && a[1] && !a[1 + strspn(a + 1, "0123456789")];
+        if (i > 0 && number && !guarded)
+            g_ptr_array_add(out, (gpointer) "--");
+        guarded |= number || strcmp(a, "--") == 0;
+        g_ptr_array_add(out, argv[i]);
+    }
+    g_ptr_array_add(out, NULL);
+    return out;
+}
+
+static int run(int argc_in, char **argv_in)
+{
+    g_autoptr(GPtrArray) words = with_numbers(argc_in, argv_in);
+    char **argv = (char **)words->pdata;
+    int argc = (int)words->len - 1;
     g_auto(Options) o = {0};
     int code = 0;
     const GOptionEntry entries[] = {

@@ -190,8 +190,8 @@ static gboolean already(const CtExplainRun *x, const CtReading *r)
     return FALSE;
 }
 
-/* Runs to the end and adds a reading for every row; the statement is finalized. */
-static guint add_rows(CtExplainRun *x, sqlite3_stmt *st)
+/* Runs to the end and adds a reading for every row. */
+static guint add_some(CtExplainRun *x, sqlite3_stmt *st)
 {
     guint added = 0;
     while (sqlite3_step(st) == SQLITE_ROW) {
@@ -205,6 +205,12 @@ static guint add_rows(CtExplainRun *x, sqlite3_stmt *st)
         g_ptr_array_add(x->out->readings, r);
         added++;
     }
+    return added;
+}
+
+static guint add_rows(CtExplainRun *x, sqlite3_stmt *st)
+{
+    guint added = add_some(x, st);
     sqlite3_finalize(st);
     return added;
 }
@@ -239,23 +245,33 @@ static gboolean has_family(const CtExplainRun *x, const char *family)
 }
 
 /* A table numbers a code under one name, but cuDNN has two tables in one: the newer is first. */
+static guint number_in(CtExplainRun *x, const char *family, gint64 number)
+{
+    /* Asked once for each family: preparing it anew would cost more than all the rest. */
+    if (!x->by_number)
+        x->by_number = ct_prepare(
+            x->db, "SELECT " CODE_COLUMNS "WHERE c.family = ? AND c.number = ? ORDER BY c.id");
+    sqlite3_reset(x->by_number);
+    sqlite3_bind_text(x->by_number, 1, family, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(x->by_number, 2, number);
+    return add_some(x, x->by_number);
+}
+
 guint ct_explain_number(CtExplainRun *x, const char *family, gint64 number)
 {
     guint added = 0;
+    /* 128 + N is a signal before it is anything else. */
+    if (!family && !x->family && number > 128 && number < 160)
+        added += number_in(x, "exit", number);
     for (guint i = 0; i < G_N_ELEMENTS(FAMILIES); i++) {
-        if (family ? strcmp(FAMILIES[i].family, family) != 0 : !wanted(x, FAMILIES[i].family))
+        const char *f = FAMILIES[i].family;
+        if (family ? strcmp(f, family) != 0 : !wanted(x, f))
             continue;
-        if (strcmp(FAMILIES[i].family, "cuda-legacy") == 0) {
-            /* Unasked only where today's table is silent: its reading tells of the old one. */
-            if (family || x->family || !has_family(x, "cuda"))
-                added += legacy_number(x, number);
-            continue;
-        }
-        sqlite3_stmt *st = ct_prepare(
-            x->db, "SELECT " CODE_COLUMNS "WHERE c.family = ? AND c.number = ? ORDER BY c.id");
-        sqlite3_bind_text(st, 1, FAMILIES[i].family, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(st, 2, number);
-        added += add_rows(x, st);
+        if (strcmp(f, "cuda-legacy") != 0)
+            added += number_in(x, f, number);
+        /* Unasked only where today's table is silent: its reading tells of the old one. */
+        else if (family || x->family || !has_family(x, "cuda"))
+            added += legacy_number(x, number);
     }
     return added;
 }
@@ -397,7 +413,11 @@ void ct_explain_finish_readings(CtExplainRun *x)
         CtReading *r = all->pdata[i];
         const CtCodeFamily *f = ct_code_family(r->family);
         r->brief = brief;
-        if (f && f->event) {
+        /* The rules have judged a message as a whole already. */
+        if (x->out->events->len) {
+            if (i == 0 && x->out->hits->len)
+                ct_explain_tests(x, ((CtExplainHit *)x->out->hits->pdata[0])->cause, 2, r->tests);
+        } else if (f && f->event) {
             add_hits(x, r, f->event);
             add_tests(x, r);
         }

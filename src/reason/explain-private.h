@@ -14,6 +14,7 @@ typedef struct {
     const char *family; /* (nullable) */
     CtExplainReader reader; /* (nullable) */
     gboolean zh;
+    sqlite3_stmt *by_number; /* made when it is needed */
     CtExplanation *out;
 } CtExplainRun;
 

@@ -200,7 +200,7 @@ guint ct_explain_search(CtExplainRun *x, const char *topic)
     for (guint i = 0; i < s.documents->len && x->out->hits->len < MAX_HITS; i++) {
         const Document *d = &g_array_index(s.documents, Document, i);
         double best = g_array_index(s.documents, Document, 0).score;
-        if (d->score <= 0.5 || d->score < 0.3 * best)
+        if (d->score <= 0.5 || d->score < 0.2 * best)
             break;
         CtExplainHit *hit = ct_explain_hit(x, d->cause);
         if (!hit)
@@ -295,9 +295,8 @@ void ct_explain_suggest(CtExplainRun *x, const char *word)
 {
     if (strlen(word) > MAX_NAME)
         return;
+    suggest_names(x, word);
     gsize at = strcspn(word, "0123456789");
-    if (word[at] && !word[at + strspn(word + at, "0123456789")])
+    if (word[at] && x->out->suggestions->len == 0)
         suggest_numbers(x, g_ascii_strtoll(word + at, NULL, 10));
-    else
-        suggest_names(x, word);
 }

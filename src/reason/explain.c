@@ -201,12 +201,14 @@ CtExplanation *ct_explain(const CtKb *kb, const char *query, const CtExplainOpti
     gboolean found = !*asked             ? TRUE
                      : options->message ? look_up_message(&x, asked, &why)
                                         : look_up(&x, asked, &why);
+    if (!why && !found)
+        ct_explain_suggest(&x, asked);
+    if (!why)
+        ct_explain_finish_readings(&x);
+    sqlite3_finalize(x.by_number);
     if (why) {
         g_propagate_error(error, why);
         return NULL;
     }
-    if (!found)
-        ct_explain_suggest(&x, asked);
-    ct_explain_finish_readings(&x);
     return g_steal_pointer(&out);
 }
