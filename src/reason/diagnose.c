@@ -140,11 +140,15 @@ static CtHypothesis *make_unknown(CtReason *r)
 
 static void add_up(CtReason *r)
 {
-    for (guint i = 0; i < r->candidates->len; i++) {
+    for (guint i = r->candidates->len; i-- > 0;) {
         CtCandidate *c = g_ptr_array_index(r->candidates, i);
-        read_cause(r, c->hypothesis);
         ct_score_absences(r, c);
         ct_score_groups(c);
+        /* That a cause is possible here (so much memory, such a version) does not list it. */
+        if (c->positive < CT_LEAST_EVIDENCE)
+            g_ptr_array_remove_index(r->candidates, i);
+        else
+            read_cause(r, c->hypothesis);
     }
     ct_explains_resolve(r);
     ct_score_first_error(r);

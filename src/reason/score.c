@@ -261,8 +261,29 @@ void ct_score_first_error(CtReason *r)
     }
 }
 
+/* What counts most comes first; the further lines of a rule stay behind its sentence. */
+static void strongest_first(GPtrArray *citations)
+{
+    g_autoptr(GPtrArray) sorted = g_ptr_array_new();
+    while (citations->len) {
+        guint best = 0;
+        for (guint i = 1; i < citations->len; i++)
+            if (fabs(((CtCitation *)g_ptr_array_index(citations, i))->counted) >
+                fabs(((CtCitation *)g_ptr_array_index(citations, best))->counted))
+                best = i;
+        do
+            g_ptr_array_add(sorted, g_ptr_array_steal_index(citations, best));
+        while (best < citations->len &&
+               ((CtCitation *)g_ptr_array_index(citations, best))->weight == 0);
+    }
+    for (guint i = 0; i < sorted->len; i++)
+        g_ptr_array_add(citations, g_ptr_array_index(sorted, i));
+}
+
 void ct_score_total(CtCandidate *c)
 {
+    strongest_first(c->hypothesis->for_);
+    strongest_first(c->hypothesis->against);
     c->hypothesis->score = c->hypothesis->prior + c->positive + c->negative;
 }
 
