@@ -354,8 +354,8 @@ static void add_hits(CtExplainRun *x, CtReading *r, const char *kind)
         "SELECT e.cause, max(r.weight) AS w, r.say_en, r.say_zh FROM rule_event e "
         "JOIN rule r ON r.cause = e.cause AND r.id = e.rule JOIN cause c ON c.id = e.cause "
         "WHERE e.kind = ?1 AND (e.code = ?2 OR e.name = ?3 COLLATE NOCASE) AND r.weight > 0 "
-        "GROUP BY e.cause ORDER BY w DESC, CASE c.prior WHEN 'common' THEN 0 WHEN 'normal' THEN 1 "
-        "ELSE 2 END, e.cause LIMIT 6");
+        "GROUP BY e.cause ORDER BY w + CASE c.prior WHEN 'common' THEN 3 WHEN 'rare' THEN -5 ELSE 0 "
+        "END DESC, e.cause LIMIT 6");
     sqlite3_bind_text(st, 1, kind, -1, SQLITE_STATIC);
     if (r->has_number)
         sqlite3_bind_int64(st, 2, r->number);
