@@ -54,6 +54,8 @@ CtKbSay ct_kb_say(CtKbBuild *b, const CtYaml *node, const char *what);
 gboolean ct_kb_check_id(CtKbBuild *b, const CtYaml *at, const char *id);
 /* The scalars of `nodes` joined; NULL when there are none. */
 char *ct_kb_join(const GPtrArray *nodes, const char *separator);
+/* Levenshtein distance, 99 for long words: for "did you mean". */
+guint ct_kb_distance(const char *a, const char *b);
 void ct_kb_json_pair(GString *out, const char *key, const char *value);
 
 /* ---- the kinds of file ---- */

@@ -40,12 +40,11 @@ gboolean ct_kb_is_map(CtKbBuild *b, const CtYaml *node, const char *what)
     return FALSE;
 }
 
-/* Levenshtein distance, given up beyond short words: only for "did you mean". */
-static guint distance(const char *a, const char *b)
+guint ct_kb_distance(const char *a, const char *b)
 {
     gsize n = strlen(a), m = strlen(b);
-    guint row[33];
-    if (n > 32 || m > 32)
+    guint row[65];
+    if (n > 64 || m > 64)
         return 99;
     for (gsize j = 0; j <= m; j++)
         row[j] = (guint)j;
@@ -67,7 +66,7 @@ static const char *nearest(const char *word, const char *const *list)
     const char *best = NULL;
     guint best_distance = 4;
     for (; *list; list++) {
-        guint d = distance(word, *list);
+        guint d = ct_kb_distance(word, *list);
         if (d < best_distance) {
             best = *list;
             best_distance = d;

@@ -2,6 +2,7 @@
 /* Causes as a whole: both languages, links that lead somewhere, no two of a kind. */
 #include <string.h>
 
+#include "kb/build.h"
 #include "kb/lint-private.h"
 
 /* Two columns, English and Chinese, of every row that a person reads. */
@@ -67,6 +68,31 @@ static void check_jetson_words(Lint *l)
     sqlite3_finalize(stmt);
 }
 
+/* An id that is nearly right, NULL when none is. (transfer full) */
+static char *nearly(Lint *l, const char *id)
+{
+    char *best = NULL;
+    sqlite3_stmt *stmt = ct_lint_query(l, "SELECT id FROM cause ORDER BY id");
+    while (stmt && !best && sqlite3_step(stmt) == SQLITE_ROW)
+        if (ct_kb_distance(id, ct_lint_text(stmt, 0)) <= 3)
+            best = g_strdup(ct_lint_text(stmt, 0));
+    sqlite3_finalize(stmt);
+    return best;
+}
+
+/* A slip of the pen is an error; a link to a cause that nobody has written yet may wait for it. */
+static void dead_link(Lint *l, sqlite3_stmt *stmt, const char *what)
+{
+    const char *from = ct_lint_text(stmt, 0), *file = ct_lint_text(stmt, 1);
+    const char *to = ct_lint_text(stmt, 2);
+    g_autofree char *near = nearly(l, to);
+    if (near)
+        lint_error(l, file, 0, "%s: %s names `%s`; did you mean `%s`?", from, what, to, near);
+    else
+        lint_warning(l, file, 0, "%s: %s names `%s`, and there is no such cause yet", from, what,
+                     to);
+}
+
 /* Each returns cause, file, and the id that no cause bears. */
 static void check_links(Lint *l)
 {
@@ -83,8 +109,7 @@ static void check_links(Lint *l)
     for (guint i = 0; i < G_N_ELEMENTS(links); i++) {
         sqlite3_stmt *stmt = ct_lint_query(l, links[i].sql);
         while (stmt && sqlite3_step(stmt) == SQLITE_ROW)
-            lint_error(l, ct_lint_text(stmt, 1), 0, "%s: %s names `%s`, and there is no such cause",
-                       ct_lint_text(stmt, 0), links[i].what, ct_lint_text(stmt, 2));
+            dead_link(l, stmt, links[i].what);
         sqlite3_finalize(stmt);
     }
     sqlite3_stmt *self = ct_lint_query(

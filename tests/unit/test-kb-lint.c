@@ -118,7 +118,9 @@ static void test_causes(void **state)
     static const char good[] = KB_CAUSE("a", "hardware", RULE(""));
     static const char other[] = KB_CAUSE("jetson-b", "memory", RULE(""));
     g_autofree char *explains = g_strconcat(good, "explains: [nobody]\n", NULL);
-    expect(explains, NULL, SIG("s", ""), FALSE, "names `nobody`");
+    expect(explains, NULL, SIG("s", ""), TRUE, "names `nobody`");
+    g_autofree char *slip = g_strconcat(good, "explains: [jetsan-b]\n", NULL);
+    expect(slip, other, SIG("s", ""), FALSE, "names `jetsan-b`; did you mean `jetson-b`?");
     g_autofree char *self = g_strconcat(good, "explains: [a]\n", NULL);
     expect(self, NULL, SIG("s", ""), FALSE, "explains itself");
     g_autofree char *pitfall = g_strconcat(other, "pitfalls: [{en: x, zh: 显存不足}]\n", NULL);
