@@ -156,22 +156,33 @@ static void add_share(CtReason *r, CtCandidate *root, const CtCandidate *child, 
     *left -= share;
 }
 
+/* Rivals that explain the same consequence get the same share: it does not choose between them. */
+static void share_evidence(CtReason *r, const GArray *edges)
+{
+    g_autofree double *left = g_new(double, r->candidates->len + 1);
+    for (guint i = 0; i < r->candidates->len; i++)
+        left[i] = CONSEQUENCES_MOST;
+    for (guint i = 0; i < edges->len; i++) {
+        const Edge *e = &g_array_index(edges, Edge, i);
+        CtCandidate *root = at(r, e->root);
+        const CtCandidate *child = at(r, e->consequence);
+        if (root->explained_by < 0 && child->explained_by >= 0)
+            add_share(r, root, child, &left[e->root]);
+    }
+}
+
 void ct_explains_resolve(CtReason *r)
 {
     g_autoptr(GArray) edges = read_edges(r);
     g_array_sort(edges, by_strength);
     grow_forest(r, edges);
-    g_autofree double *left = g_new(double, r->candidates->len + 1);
-    for (guint i = 0; i < r->candidates->len; i++)
-        left[i] = CONSEQUENCES_MOST;
+    share_evidence(r, edges);
     for (guint i = 0; i < r->candidates->len; i++) {
         CtCandidate *child = at(r, i);
         if (child->explained_by < 0)
             continue;
-        guint top = root_of(r, i);
-        CtCandidate *root = at(r, top);
+        CtCandidate *root = at(r, root_of(r, i));
         child->hypothesis->explained_by = g_strdup(root->hypothesis->cause);
         g_ptr_array_add(root->hypothesis->consequences, g_strdup(child->hypothesis->cause));
-        add_share(r, root, child, &left[top]);
     }
 }

@@ -11,7 +11,7 @@
 /* All weights are decibans: 10 makes a cause ten times as likely. */
 #define CT_UNKNOWN_SCORE 6.0      /* what a cause must beat to lead; a weak hint does not */
 #define CT_LEAST_EVIDENCE 3.0     /* what a cause needs to be listed at all */
-#define CT_REAL_EVIDENCE 8.0      /* net evidence that a cause needs before it may explain others */
+#define CT_REAL_EVIDENCE 10.0    /* net evidence that a cause needs before it may explain others */
 #define CT_AFTER_FIRST_ERROR -3.0 /* decisive line stands behind an error that others explain */
 #define CT_CAP_ONE_GROUP 0.75
 #define CT_CAP_ONE_SECTION 0.95

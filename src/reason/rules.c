@@ -221,18 +221,27 @@ static void cite_row(CtReason *r, const Rule *rule, sqlite3_stmt *st, GPtrArray 
     if (already_cited(rows, tab, row))
         return;
     add_if_new(r, rows, ct_cite(r, tab, row, sentence_of_row(r, rule, st, tab, row)));
-    if (strcmp(tab, "finding") == 0 && rows->len < CT_ROWS_PER_RULE) {
+    cite_joined(r, st, rows);
+}
+
+/* Room that is left goes to the further lines of the findings that are cited. */
+static void cite_lines_of_findings(CtReason *r, GPtrArray *rows)
+{
+    guint n = rows->len;
+    for (guint i = 0; i < n; i++) {
+        const CtCitation *c = g_ptr_array_index(rows, i);
+        if (strcmp(c->tab, "finding") != 0)
+            continue;
         g_autoptr(GPtrArray) lines = g_ptr_array_new();
-        ct_cite_finding(r, row, CT_ROWS_PER_RULE, lines);
-        for (guint i = 0; i < lines->len; i++) {
+        ct_cite_finding(r, c->row, CT_ROWS_PER_RULE, lines);
+        for (guint k = 0; k < lines->len; k++) {
             /* The first line is the one that the sentence already has. */
-            if (i > 0 && rows->len < CT_ROWS_PER_RULE)
-                add_if_new(r, rows, g_ptr_array_index(lines, i));
+            if (k > 0 && rows->len < CT_ROWS_PER_RULE)
+                add_if_new(r, rows, g_ptr_array_index(lines, k));
             else
-                ct_citation_free(g_ptr_array_index(lines, i));
+                ct_citation_free(g_ptr_array_index(lines, k));
         }
     }
-    cite_joined(r, st, rows);
 }
 
 /* The rows of a rule as citations, none when it does not hold. (transfer full) */
@@ -258,6 +267,7 @@ static GPtrArray *run_rule(CtReason *r, const Rule *rule)
         rc = SQLITE_OK;
     }
     sqlite3_progress_handler(r->db, 0, NULL, NULL);
+    cite_lines_of_findings(r, rows);
     if (rc == SQLITE_INTERRUPT)
         ct_note(r, "rule %s of %s takes too long on this evidence, skipped", rule->id,
                 rule->cause);
