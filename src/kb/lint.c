@@ -79,7 +79,20 @@ static gint by_place(gconstpointer a, gconstpointer b)
 {
     const CtKbProblem *x = *(const CtKbProblem *const *)a, *y = *(const CtKbProblem *const *)b;
     int c = g_strcmp0(x->file, y->file);
-    return c ? c : x->line < y->line ? -1 : x->line > y->line;
+    if (c || x->line != y->line)
+        return c ? c : x->line < y->line ? -1 : 1;
+    return strcmp(x->text, y->text);
+}
+
+/* `needs` and the SQL name the same kinds: once is enough. */
+static void drop_repeats(GPtrArray *problems)
+{
+    for (guint i = problems->len; i > 1; i--) {
+        const CtKbProblem *p = problems->pdata[i - 1], *before = problems->pdata[i - 2];
+        if (p->line == before->line && g_strcmp0(p->file, before->file) == 0 &&
+            strcmp(p->text, before->text) == 0)
+            g_ptr_array_remove_index(problems, i - 1);
+    }
 }
 
 static void free_problem(gpointer problem)
@@ -100,5 +113,6 @@ GPtrArray *ct_kb_lint(sqlite3 *kb, sqlite3 *evidence)
     g_hash_table_unref(l.vocabulary);
     g_ptr_array_unref(l.families);
     g_ptr_array_sort(l.problems, by_place);
+    drop_repeats(l.problems);
     return l.problems;
 }
