@@ -199,6 +199,12 @@ static void read_run(CtEmit *emit, const CtLine *line, const CtStr *words, guint
         c.runtime = ct_str_of("nvidia");
     if (!c.image.n && !c.gpus.n && !c.runtime.n)
         return;
+    /* "the same docker run line": prose, not a command. */
+    gboolean options = n > 0 && words[0].n && words[0].p[0] == '-';
+    gboolean image = c.image.n && (memchr(c.image.p, ':', c.image.n) ||
+                                   memchr(c.image.p, '/', c.image.n) || c.image.p[0] == '$');
+    if (!options && !image)
+        return;
     ct_emit_container(emit, line, &c);
     char subject[140];
     ct_container_subject(c.name, c.image, subject);

@@ -41,6 +41,8 @@ static gboolean disk_row(CtEmit *emit, const CtLine *line, double block)
     if (strcmp(mount, "/dev/shm") == 0) {
         ct_emit_number(emit, line, NULL, "shm.size", value[0], CT_STR_BUF(w[n - 5]));
         ct_emit_number(emit, line, NULL, "shm.available", value[2], free_text);
+        if (ct_str_eq(w[0], "shm")) /* so the container engines name it */
+            ct_emit_fact(emit, line, NULL, "container.running-in", "yes");
         return TRUE;
     }
     ct_emit_number(emit, line, mount, "disk.size", value[0], CT_STR_BUF(w[n - 5]));

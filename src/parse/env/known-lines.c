@@ -297,8 +297,7 @@ gboolean ct_env_known_line(CtEmit *emit, const CtLine *line)
     return ct_env_missing_line(emit, line) || ct_env_identity_line(emit, line) ||
            ct_nvidia_smi_header(emit, line) || ct_env_loader_line(emit, line) ||
            ct_env_listing_line(emit, line, NULL) || node_list(emit, line) ||
-           ct_env_package_line(emit, line) || ct_env_docker_run_line(emit, line) ||
-           ct_env_variable_line(emit, line, FALSE) ||
+           ct_env_package_line(emit, line) || ct_env_variable_line(emit, line, FALSE) ||
            ct_env_meminfo_line(emit, line, CT_TIME_UNKNOWN) || ct_env_disk_line(emit, line) ||
            ct_env_device_query_line(emit, line) || ct_env_collect_env_line(emit, line);
 }

@@ -18,19 +18,22 @@ static void folder_of(const char *command, State *st)
     gboolean ls = FALSE;
     guint paths = 0;
     for (CtStr w = ct_str_token(&rest); w.n; w = ct_str_token(&rest)) {
-        if (strchr("|;&", w.p[0]))
-            break;
+        gboolean last = FALSE;
+        while (w.n && strchr("\"'(", w.p[0]))
+            w = ct_str_from(w, 1);
+        while (w.n && strchr("\"';)|&", w.p[w.n - 1])) {
+            last |= w.p[w.n - 1] == ';' || w.p[w.n - 1] == '|' || w.p[w.n - 1] == '&';
+            w.n--;
+        }
         if (ct_str_eq(w, "ls") || ct_str_ends(w, "/ls")) {
             ls = TRUE;
-            continue;
+        } else if (ls && w.n && w.p[0] != '-') {
+            paths++;
+            if ((w.p[0] == '/' || w.p[0] == '~' || w.p[0] == '.') && !memchr(w.p, '*', w.n))
+                ct_str_buf(w, st->folder, sizeof(st->folder));
         }
-        if (!ls || w.p[0] == '-')
-            continue;
-        paths++;
-        while (w.n && strchr("\"';", w.p[w.n - 1]))
-            w.n--;
-        if (w.n && (w.p[0] == '/' || w.p[0] == '~' || w.p[0] == '.') && !memchr(w.p, '*', w.n))
-            ct_str_buf(w, st->folder, sizeof(st->folder));
+        if (ls && last)
+            break;
     }
     if (paths != 1)
         st->folder[0] = '\0';
@@ -50,14 +53,20 @@ static gboolean names(State *st, CtEmit *emit, const CtLine *line)
 {
     CtStr rest = ct_line_str(line);
     gboolean any = FALSE;
-    gboolean dev = strcmp(st->folder, "/dev") == 0 || strcmp(st->folder, "/dev/") == 0;
+    CtStr all = rest;
     if (!st->plain)
         return FALSE;
+    /* These three stand in every /dev, and nowhere else together. */
+    gboolean dev = strcmp(st->folder, "/dev") == 0 || strcmp(st->folder, "/dev/") == 0 ||
+                   (ct_str_has(all, "null ") && ct_str_has(all, "zero") &&
+                    ct_str_has(all, "random"));
     for (CtStr w = ct_str_token(&rest); w.n; w = ct_str_token(&rest)) {
         char path[400];
         if (!dev && !ct_str_has(w, ".so") && !ct_str_starts(w, "/dev/"))
             continue;
-        if (w.p[0] == '/' || !st->folder[0])
+        if (dev && w.p[0] != '/')
+            g_snprintf(path, sizeof(path), "/dev/%.*s", (int)MIN(w.n, (gsize)150), w.p);
+        else if (w.p[0] == '/' || !st->folder[0])
             ct_str_buf(w, path, sizeof(path));
         else
             g_snprintf(path, sizeof(path), "%s/%.*s", st->folder, (int)MIN(w.n, (gsize)150), w.p);
@@ -69,7 +78,7 @@ static gboolean names(State *st, CtEmit *emit, const CtLine *line)
         st->nodes |= ct_str_starts(ct_str_of(path), "/dev/");
     }
     /* A full listing of /dev without the driver's nodes shows that they are not there. */
-    if (dev && !any && ct_str_has(ct_line_str(line), "null")) {
+    if (dev && !any && ct_str_has(all, "null")) {
         ct_emit_path(emit, line, ct_str_of("/dev/nvidia0"), CT_ABSENT);
         ct_emit_path(emit, line, ct_str_of("/dev/nvidiactl"), CT_ABSENT);
         ct_emit_path(emit, line, ct_str_of("/dev/nvmap"), CT_ABSENT);
@@ -89,7 +98,7 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
         return;
     }
     gboolean missing = ct_env_missing_line(emit, line);
-    st->nodes |= ct_str_has(s, "/dev/");
+    st->nodes |= ct_str_has(s, "/dev/nv");
     if (missing || ct_env_loader_line(emit, line) ||
         ct_env_listing_line(emit, line, st->folder) || names(st, emit, line) ||
         ct_env_known_line(emit, line))
@@ -101,7 +110,7 @@ static void finish(gpointer state, CtEmit *emit)
     State *st = state;
     const char *command = ct_emit_command(emit);
     gboolean loader = ct_command_runs(command, "ldd") || ct_command_runs(command, "ldconfig");
-    if (st->nodes || (command && strstr(command, "/dev")))
+    if (st->nodes || (command && (strstr(command, "/dev/nv") || strstr(command, "/dev "))))
         ct_emit_coverage(emit, "device-nodes", NULL);
     if (loader || !command)
         ct_emit_coverage(emit, "loader", NULL);

@@ -9,7 +9,7 @@ typedef struct {
     char packager[8];
     gboolean columns; /* "name version" lines are packages */
     char show[100];   /* package of `pip show`, `dpkg -s`, `apt-cache policy` */
-    guint packages;
+    guint packages, prose;
 } State;
 
 static const char *packager_of(const char *command)
@@ -53,12 +53,21 @@ static gboolean version_word(CtStr w)
 }
 
 /* "libnvinfer8 8.5.2-1+cuda11.8", pip's "torch  2.2.1", conda's four columns */
+static gboolean known_package(CtStr name)
+{
+    return ct_version_key_of_package(name) || ct_str_starts(name, "nvidia-") ||
+           ct_str_starts(name, "libnv") || ct_str_starts(name, "cuda-") ||
+           ct_str_starts(name, "libcu");
+}
+
 static gboolean two_columns(State *st, CtEmit *emit, const CtLine *line)
 {
     CtStr rest = ct_line_str(line), name = ct_str_token(&rest), version = ct_str_token(&rest);
     CtStr extra = ct_str_token(&rest);
     if (!package_name(name) || !version_word(version) ||
         (!memchr(version.p, '.', version.n) && version.n < 6))
+        return FALSE;
+    if (!st->columns && !known_package(name))
         return FALSE;
     const char *packager = st->packager[0] ? st->packager : "apt";
     if (extra.n && ct_str_has(extra, "pypi"))
@@ -125,17 +134,21 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
         return;
     if (shown(st, emit, line))
         return;
-    if (ct_env_package_line(emit, line) || (st->columns && two_columns(st, emit, line)) ||
+    if (ct_env_package_line(emit, line) || two_columns(st, emit, line) ||
         (strcmp(st->packager, "rpm") == 0 && rpm_name(emit, line))) {
         st->packages++;
         return;
     }
-    ct_env_known_line(emit, line);
+    if (ct_env_known_line(emit, line) || ct_emit_command(emit))
+        return;
+    st->prose += ct_scan_versions(emit, line, s, NULL);
 }
 
 static void finish(gpointer state, CtEmit *emit)
 {
     State *st = state;
+    if (st->prose)
+        ct_emit_scope(emit, "claimed");
     if (st->packages) {
         ct_emit_coverage(emit, "packages", NULL);
         ct_emit_coverage(emit, "versions", NULL);
@@ -158,9 +171,7 @@ static int sniff(const CtSniff *sniff)
              ct_str_eq(a, "iF") || ct_str_eq(a, "hi")) && version_word(c))
             dpkg++;
         if (package_name(a) && version_word(b) && memchr(b.p, '.', b.n) &&
-            (ct_version_key_of_package(a) || g_str_has_prefix(CT_STR_BUF(a), "nvidia-") ||
-             g_str_has_prefix(CT_STR_BUF(a), "libn") || g_str_has_prefix(CT_STR_BUF(a), "cuda-")) &&
-            !c.n)
+            known_package(a) && !c.n)
             columns++;
         gssize equals = ct_str_find(s, "==");
         if (equals > 0 && !b.n && package_name(ct_str_head(s, (gsize)equals)))

@@ -26,6 +26,8 @@ typedef struct {
     guint row;          /* line within the GPU: 1, 2, 3 */
     char subject[24];
     guint gpus;         /* in the current table */
+    guint last_number;  /* line of its last GPU or of the processes' head */
+    char last_text[160];
     gboolean processes_seen;
     guint *per_gpu;     /* processes of each GPU of the current table */
     GHashTable *process_seen;
@@ -109,8 +111,10 @@ static void flush_process_counts(State *st, CtEmit *emit, const CtLine *line)
     st->processes_seen = FALSE;
 }
 
-static void end_table(State *st, CtEmit *emit, const CtLine *line)
+static void end_table(State *st, CtEmit *emit)
 {
+    CtLine last = ct_line_at(st->last_number, st->last_text, strlen(st->last_text));
+    const CtLine *line = &last;
     if (st->tables == 1 && st->gpus) {
         char text[16];
         g_snprintf(text, sizeof(text), "%u", st->gpus);
@@ -122,9 +126,15 @@ static void end_table(State *st, CtEmit *emit, const CtLine *line)
     st->row = 0;
 }
 
-static void begin_table(State *st, CtEmit *emit, const CtLine *line)
+static void keep_place(State *st, const CtLine *line)
 {
-    end_table(st, emit, line);
+    st->last_number = line->number;
+    ct_str_buf(ct_line_str(line), st->last_text, sizeof(st->last_text));
+}
+
+static void begin_table(State *st, CtEmit *emit)
+{
+    end_table(st, emit);
     st->tables++;
     st->part = PART_HEAD;
 }
@@ -138,6 +148,7 @@ static void gpu_first_row(State *st, CtStr *cells, guint n, const CtLine *line, 
     st->gpu = index;
     st->gpus++;
     st->row = 1;
+    keep_place(st, line);
     g_snprintf(st->subject, sizeof(st->subject), "gpu:%" G_GINT64_FORMAT, index);
     if (st->tables > 1)
         return;
@@ -351,7 +362,7 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
         return;
     }
     if (ct_str_has(s, "NVIDIA-SMI ") && ct_str_find(s, "NVIDIA-SMI ") <= 3) {
-        begin_table(st, emit, line);
+        begin_table(st, emit);
         if (st->tables == 1)
             ct_nvidia_smi_header(emit, line);
         return;
@@ -364,6 +375,7 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
         else if (ct_str_has(s, "Processes:")) {
             st->part = PART_PROCESSES;
             st->processes_seen = TRUE;
+            keep_place(st, line);
         } else if (s.n > 1 && (s.p[1] == '=' || s.p[1] == '-'))
             return;
         else if (st->part == PART_GPUS)
@@ -390,7 +402,7 @@ static void finish(gpointer state, CtEmit *emit)
     State *st = state;
     gboolean rows = st->gpus > 0 || st->tables > 1;
     gboolean processes = st->processes_seen || st->tables > 1;
-    end_table(st, emit, NULL);
+    end_table(st, emit);
     if (rows) {
         ct_emit_coverage(emit, "gpu-state", NULL);
         if (processes)

@@ -30,6 +30,8 @@ struct CtSmiTree {
     GHashTable *last;  /* subject|key -> value: loops repeat themselves */
     gboolean seen_ecc, seen_clocks, seen_processes, seen_any;
     double ecc[4];     /* volatile and aggregate, correctable and uncorrectable */
+    double ecc_most[4];
+    Held ecc_line[4];  /* where the largest part of each total stands */
     gboolean ecc_known[4];
     gint64 pid;
     char process[160];
@@ -149,9 +151,12 @@ static void end_gpu(CtSmiTree *tree, CtEmit *emit)
         if (!tree->ecc_known[i])
             continue;
         g_snprintf(text, sizeof(text), "%.0f", tree->ecc[i]);
-        add(tree, emit, NULL, keys[i], ct_str_of(text));
+        Held *h = &tree->ecc_line[i];
+        CtLine line = ct_line_at(h->number, h->text ? h->text : "", h->text ? strlen(h->text) : 0);
+        add(tree, emit, &line, keys[i], ct_str_of(text));
         tree->ecc_known[i] = FALSE;
-        tree->ecc[i] = 0;
+        tree->ecc[i] = tree->ecc_most[i] = 0;
+        g_clear_pointer(&h->text, g_free);
     }
     if (tree->seen_processes && tree->gpus) {
         char text[16];
@@ -208,7 +213,7 @@ void ct_smi_tree_gpu(CtSmiTree *tree, CtEmit *emit, const CtLine *line, CtStr pc
         add(tree, emit, line, "gpu.pci", ct_str_of(tree->pci));
 }
 
-static void ecc_sum(CtSmiTree *tree, const char *path, CtStr value)
+static void ecc_sum(CtSmiTree *tree, const CtLine *line, const char *path, CtStr value)
 {
     double n;
     const char *rest = path + strlen("ecc-errors/");
@@ -230,6 +235,13 @@ static void ecc_sum(CtSmiTree *tree, const char *path, CtStr value)
     if (!ct_str_number(value, &n))
         return;
     int slot = (aggregate ? 2 : 0) + (bad ? 1 : 0);
+    if (line && (!tree->ecc_known[slot] || n > tree->ecc_most[slot])) {
+        Held *h = &tree->ecc_line[slot];
+        g_free(h->text);
+        h->number = line->number;
+        h->text = g_strndup(line->text, MIN(line->len, (gsize)200));
+        tree->ecc_most[slot] = n;
+    }
     tree->ecc[slot] += n;
     tree->ecc_known[slot] = TRUE;
 }
@@ -313,7 +325,7 @@ void ct_smi_tree_value(CtSmiTree *tree, CtEmit *emit, const CtLine *line, const 
     if (!key)
         return;
     if (g_str_has_prefix(path, "ecc-errors/"))
-        ecc_sum(tree, path, value);
+        ecc_sum(tree, line, path, value);
     if (strcmp(path, "minor-number") == 0 && !ct_str_uint(value, &tree->minor))
         tree->minor = -1;
     tree->seen_ecc |= g_str_has_prefix(key, "gpu.ecc.") || g_str_has_prefix(key, "gpu.remap") ||
@@ -343,6 +355,8 @@ void ct_smi_tree_finish(CtSmiTree *tree, CtEmit *emit)
         ct_emit_coverage(emit, "gpu-processes", NULL);
     if (tree->snapshots > 2)
         ct_emit_coverage(emit, "gpu-telemetry", NULL);
+    for (int i = 0; i < 4; i++)
+        g_free(tree->ecc_line[i].text);
     g_ptr_array_unref(tree->held);
     g_hash_table_unref(tree->last);
     g_free(tree);
