@@ -132,6 +132,25 @@ gboolean ct_line_only_time(const CtLine *line, gint64 *out)
     return TRUE;
 }
 
+/* A date that stands by itself above the section ("date; nvidia-smi"). */
+static gint64 time_above(sqlite3 *db, gint64 section)
+{
+    sqlite3_stmt *st = NULL;
+    gint64 t = CT_TIME_UNKNOWN;
+    if (sqlite3_prepare_v2(db,
+                           "SELECT c.t1_ns FROM section s JOIN section p ON p.source = s.source "
+                           "AND p.last_line = s.first_line - 1 AND p.first_line >= p.last_line - 1 "
+                           "JOIN coverage c ON c.section = p.id WHERE s.id = ? AND "
+                           "p.clock = 'wall' AND c.t1_ns IS NOT NULL LIMIT 1",
+                           -1, &st, NULL) != SQLITE_OK)
+        return t;
+    sqlite3_bind_int64(st, 1, section);
+    if (sqlite3_step(st) == SQLITE_ROW)
+        t = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    return t;
+}
+
 gint64 ct_section_time(CtEmit *emit)
 {
     sqlite3_stmt *st = NULL;
@@ -155,6 +174,8 @@ gint64 ct_section_time(CtEmit *emit)
         }
     }
     sqlite3_finalize(st);
+    if (t == CT_TIME_UNKNOWN)
+        t = time_above(db, ct_emit_section(emit));
     return t;
 }
 
