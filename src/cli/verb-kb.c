@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/kb-calibrate.h"
 #include "cli/kb-test.h"
 #include "cli/sql-table.h"
 #include "evidence/evidence.h"
@@ -12,7 +13,7 @@
 
 typedef struct {
     gboolean json, warnings;
-    char *filter;
+    char *filter, *write;
     const char *folder; /* (nullable) */
 } Options;
 
@@ -203,21 +204,26 @@ static int dispatch(Options *o, int argc, char **argv)
 {
     const char *what = argv[1];
     gboolean is_show = strcmp(what, "show") == 0;
+    gboolean is_calibrate = strcmp(what, "calibrate") == 0;
     if (is_show && argc < 3)
         return ct_cli_usage("kb", "show which cause or signature?");
-    int folder_at = is_show ? 3 : 2;
+    if (is_calibrate && argc < 3)
+        return ct_cli_usage("kb", "calibrate needs a folder of cases, each with a truth.yaml");
+    int folder_at = is_show || is_calibrate ? 3 : 2;
     if (argc > folder_at + 1)
         return ct_cli_usage("kb", "too many arguments from '%s' on", argv[folder_at + 1]);
     o->folder = argc > folder_at ? argv[folder_at] : NULL;
     if (is_show)
         return show(o, argv[2]);
+    if (is_calibrate)
+        return ct_kb_calibrate(argv[2], o->folder, o->write);
     if (strcmp(what, "lint") == 0)
         return lint(o);
     if (strcmp(what, "test") == 0)
         return test(o);
     if (strcmp(what, "list") == 0)
         return list(o);
-    return ct_cli_usage("kb", "'%s' is none of lint, test, list, show", what);
+    return ct_cli_usage("kb", "'%s' is none of lint, test, list, show, calibrate", what);
 }
 
 static int run(int argc, char **argv)
@@ -230,27 +236,31 @@ static int run(int argc, char **argv)
         {"warnings", 'w', 0, G_OPTION_ARG_NONE, &o.warnings, "Show the warnings of lint as well",
          NULL},
         {"json", 0, 0, G_OPTION_ARG_NONE, &o.json, "Print JSON (lint, list)", NULL},
+        {"write", 0, 0, G_OPTION_ARG_FILENAME, &o.write,
+         "Write the fitted values to FILE (calibrate)", "FILE"},
         {NULL},
     };
     const CtVerbHelp help = {
         .verb = "kb",
-        .args = "lint|test|list|show [ID] [DIR]",
+        .args = "lint|test|list|show ID|calibrate CASES [DIR]",
         .summary = "Checks and shows the knowledge base: the one inside the program, or a folder\n"
                    "of the same shape.",
         .examples = "  cutriage kb lint knowledge\n"
                     "  cutriage kb test knowledge --filter gpu-fell-off-bus\n"
                     "  cutriage kb list\n"
-                    "  cutriage kb show gpu-fell-off-bus\n",
+                    "  cutriage kb show gpu-fell-off-bus\n"
+                    "  cutriage kb calibrate cases/ --write knowledge/calibration.tsv\n",
         .notes = "Exit codes: 0 all well, 1 an error or a failed test, 2 usage, 4 failed.\n",
         .entries = entries,
     };
     if (!ct_cli_options(&help, &argc, &argv, &code))
         return code;
     if (argc < 2)
-        code = ct_cli_usage("kb", "say what to do: lint, test, list or show");
+        code = ct_cli_usage("kb", "say what to do: lint, test, list, show or calibrate");
     else
         code = dispatch(&o, argc, argv);
     g_free(o.filter);
+    g_free(o.write);
     return code;
 }
 

@@ -230,3 +230,23 @@ void ct_kb_build_vocabulary(CtKbBuild *b, const char *data)
     }
     end(&t);
 }
+
+/* calibration.tsv, as `kb calibrate` writes it: numbers by name, read by the reasoner from meta. */
+void ct_kb_build_calibration(CtKbBuild *b, const char *data)
+{
+    Tsv t;
+    if (begin(b, &t, data)) {
+        while (next_row(b, &t)) {
+            CtYaml at = {.line = t.at, .column = 1};
+            const char *key = field(&t, "key"), *value = field(&t, "value");
+            char *tail = NULL;
+            if (value)
+                g_ascii_strtod(value, &tail);
+            if (!key || !is_id(key) || !value || tail == value || *tail)
+                ct_kb_problem(b, t.at, 1, "a line is a name and a number");
+            else
+                ct_kb_insert(b, &at, "INSERT INTO meta VALUES (?, ?)", "ss", key, value);
+        }
+    }
+    end(&t);
+}

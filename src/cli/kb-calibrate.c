@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/kb-calibrate.h"
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/gather.h"
+#include "reason/calibrate.h"
+
+static CtEvidence *load(char **paths, gpointer user, GError **error)
+{
+    g_auto(CtGather) g = {0};
+    int code = 0;
+    if (!ct_gather("kb", paths, user, &g, &code)) {
+        g_set_error(error, CT_ERROR, CT_ERROR_IO, "the evidence cannot be read");
+        return NULL;
+    }
+    return g_steal_pointer(&g.ev);
+}
+
+int ct_kb_calibrate(const char *cases, const char *knowledge, const char *write)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(CtKb) kb = knowledge ? ct_kb_open_folder(knowledge, &error) : ct_kb_open(&error);
+    g_autoptr(CtCalibration) c =
+        kb ? ct_calibrate(cases, kb, load, (gpointer)knowledge, &error) : NULL;
+    if (!c)
+        return ct_cli_fail("kb", error);
+    g_autofree char *text = ct_calibration_text(c), *tsv = ct_calibration_tsv(c);
+    if (write && !g_file_set_contents(write, tsv, -1, &error))
+        return ct_cli_fail("kb", error);
+    return ct_cli_print(text, c->failed ? CT_EXIT_FOUND : CT_EXIT_NOTHING);
+}
