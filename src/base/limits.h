@@ -5,7 +5,7 @@
 #include <glib.h>
 
 #define CT_MAX_LINE ((gsize)64 * 1024)              /* longer lines are cut, the rest is skipped */
-#define CT_BLOCK ((gsize)1024 * 1024)               /* unit of reading and of prefilter scans */
+#define CT_BLOCK ((gsize)256 * 1024)                 /* unit of reading and of prefilter scans */
 #define CT_MAX_DOCUMENT ((gsize)64 * 1024 * 1024)   /* a section handed over whole (XML, JSON) */
 #define CT_MAX_INFLATED ((guint64)8 << 30)          /* output of one compressed source */
 #define CT_MAX_INFLATE_RATIO 1000                   /* beyond the first 64 MiB of output */

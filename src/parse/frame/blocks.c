@@ -22,7 +22,7 @@ static void block(CtParse *parse, const char *data, gsize len)
         len = clean->len;
     }
     g_array_set_size(parse->hits, 0);
-    ct_scanner_scan(ct_frame_scanner(parse), data, len, parse->hits);
+    ct_scanner_scan(parse->scanner, data, len, parse->hits);
     ct_walk_block(parse, data, len);
 }
 

@@ -93,8 +93,6 @@ struct CtParse {
     const CtKb *kb;
     CtSignatures *sigs;
     CtScanner *scanner;
-    gboolean scanner_fast; /* vectorscan was asked for */
-    guint64 total_bytes;   /* of the run: large ones get the fast scanner */
     CtPeeler *peeler;
     GArray *hits;          /* of the block at hand */
     GArray *line_hits;     /* of a decoded line */
@@ -122,7 +120,6 @@ struct CtParse {
 void ct_frame_text(CtParse *parse, const char *data, gsize len); /* decoded bytes */
 void ct_frame_text_end(CtParse *parse);
 void ct_frame_note(CtParse *parse, const char *note);
-CtScanner *ct_frame_scanner(CtParse *parse);
 
 /* section.c */
 void ct_section_open(CtParse *parse, guint line, const CtCut *cut);

@@ -9,8 +9,6 @@
 
 #include "parse/frame/decode.h"
 
-#define FAST_SCANNER_FROM ((guint64)4 << 20) /* bytes of a run that pay for loading vectorscan */
-
 CtParse *ct_parse_new(CtEvidence *ev, const CtKb *kb, GError **error)
 {
     CtSignatures *sigs = ct_signatures_new(kb, ct_parsers(), error);
@@ -20,6 +18,9 @@ CtParse *ct_parse_new(CtEvidence *ev, const CtKb *kb, GError **error)
     p->ev = ev;
     p->kb = kb;
     p->sigs = sigs;
+    guint n;
+    const CtLiteral *literals = ct_signatures_literals(sigs, &n);
+    p->scanner = ct_scanner_new(literals, n);
     p->peeler = ct_peeler_new();
     p->hits = g_array_new(FALSE, FALSE, sizeof(CtHit));
     p->line_hits = g_array_new(FALSE, FALSE, sizeof(CtHit));
@@ -47,22 +48,6 @@ void ct_parse_free(CtParse *parse)
     g_free(parse->path);
     g_free(parse->note);
     g_free(parse);
-}
-
-/* Small inputs are read before vectorscan would be loaded and its table built. */
-CtScanner *ct_frame_scanner(CtParse *parse)
-{
-    gboolean fast = parse->total_bytes >= FAST_SCANNER_FROM;
-    if (parse->scanner && fast == parse->scanner_fast)
-        return parse->scanner;
-    if (parse->scanner && !fast)
-        return parse->scanner;
-    guint n;
-    const CtLiteral *literals = ct_signatures_literals(parse->sigs, &n);
-    ct_scanner_free(parse->scanner);
-    parse->scanner = ct_scanner_new(literals, n, fast ? CT_SCAN_FAST : CT_SCAN_OWN);
-    parse->scanner_fast = fast;
-    return parse->scanner;
 }
 
 void ct_frame_note(CtParse *parse, const char *note)
@@ -96,7 +81,6 @@ void ct_parse_feed(CtParse *parse, const void *data, gsize len)
     if (!parse->in_source)
         return;
     parse->bytes += len;
-    parse->total_bytes += len;
     while (len > 0) {
         gsize n = MIN(len, CT_BLOCK);
         ct_decoder_feed(parse->decoder, p, n);

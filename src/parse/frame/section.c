@@ -247,7 +247,7 @@ static void deliver(CtParse *parse, CtEmit *s, const CtLine *line, const CtPeele
 static void deliver_piece(CtParse *parse, CtEmit *s, CtLine *line, const CtPeeled *peeled)
 {
     g_array_set_size(parse->line_hits, 0);
-    ct_scanner_scan(ct_frame_scanner(parse), line->text, line->len, parse->line_hits);
+    ct_scanner_scan(parse->scanner, line->text, line->len, parse->line_hits);
     deliver(parse, s, line, peeled, (const CtHit *)(void *)parse->line_hits->data,
             parse->line_hits->len);
 }
