@@ -16,6 +16,11 @@
 
 #define BUCKETS 60
 #define MIN_SAMPLES 6
+/* A start-up looks like a leak while one sees nothing else: growth needs either many samples over a
+ * minute, or few over several minutes. */
+#define LONG_SAMPLES 30
+#define LONG_S 60.0
+#define VERY_LONG_S 300.0
 #define NOISE_FLOOR_BYTES (2.0 * 1024 * 1024)
 
 typedef enum { FLAT, GROWTH, PLATEAU, SAWTOOTH, PEAK, STEP } Shape;
@@ -98,7 +103,23 @@ static gsize after_startup(const double *x, gsize n)
     return at;
 }
 
-static Trend judge(const double *t, const double *x, gsize first, gsize last)
+static gboolean long_enough(gsize n, double seconds, gboolean timed)
+{
+    if (!timed)
+        return n >= LONG_SAMPLES;
+    return seconds >= VERY_LONG_S || (n >= LONG_SAMPLES && seconds >= LONG_S);
+}
+
+/* Share of the whole gain that one bucket brought: a leak climbs in many steps. */
+static double largest_step(const double *bx, gsize m)
+{
+    double largest = 0, total = bx[m - 1] - bx[0];
+    for (gsize i = 1; i < m; i++)
+        largest = MAX(largest, bx[i] - bx[i - 1]);
+    return total > 0 ? largest / total : 1;
+}
+
+static Trend judge(const double *t, const double *x, gsize first, gsize last, gboolean timed)
 {
     gsize n = last - first;
     Trend r = {.shape = FLAT, .first = first, .last = last, .mark = last - 1};
@@ -128,7 +149,8 @@ static Trend judge(const double *t, const double *x, gsize first, gsize last)
     if (drops >= 3 && high - low > MAX(4 * threshold, 0.1 * fabs(r.level)) && fabs(r.tau) < 0.6)
         r.shape = SAWTOOTH;
     else if (r.total > threshold && r.tau > 0.7 && late > 0.25 * early &&
-             late_gain > 0.1 * (bx[m - 1] - bx[0]))
+             late_gain > 0.1 * (bx[m - 1] - bx[0]) && long_enough(n, r.to - r.from, timed) &&
+             largest_step(bx, m) < 0.4)
         r.shape = GROWTH;
     else if (x[last - 1] - x[first] > threshold && late_gain < 0.1 * (bx[m - 1] - x[first]))
         r.shape = PLATEAU;
@@ -284,7 +306,8 @@ static gboolean is_sawtooth(CtEvidence *ev, const CtColumns *c)
     guint cuts = 0;
     for (gsize to = c->n ? piece_end(c->x, c->n, 0) : 0; to < c->n; to = piece_end(c->x, c->n, to))
         cuts++;
-    if (cuts < 3)
+    double range = ct_quantile(c->x, c->n, 0.98) - ct_quantile(c->x, c->n, 0.02);
+    if (cuts < 3 || range < MAX(16 * NOISE_FLOOR_BYTES, 0.1 * fabs(ct_median(c->x, c->n))))
         return FALSE;
     sqlite3_stmt *st = NULL;
     guint deaths = 0;
@@ -304,7 +327,7 @@ static void run_pieces(CtEvidence *ev, const CtColumns *c, gboolean inverted)
     for (gsize from = 0; from + MIN_SAMPLES <= c->n && reported < 8;) {
         gsize to = piece_end(c->x, c->n, from);
         if (to - from >= MIN_SAMPLES) {
-            Trend r = judge(c->t, c->x, from, to);
+            Trend r = judge(c->t, c->x, from, to, c->timed);
             /* Of free memory only the loss tells; its other shapes mirror memory.used. */
             if (r.shape != FLAT && (!inverted || r.shape == GROWTH)) {
                 report(ev, c, &r);
@@ -323,7 +346,7 @@ static void run_series(CtEvidence *ev, guint index)
     for (gsize i = 0; inverted && i < c.n; i++)
         c.x[i] = -c.x[i];
     if (is_sawtooth(ev, &c)) {
-        Trend r = judge(c.t, c.x, 0, c.n);
+        Trend r = judge(c.t, c.x, 0, c.n, c.timed);
         r.shape = SAWTOOTH;
         r.total = ct_quantile(c.x, c.n, 0.98) - ct_quantile(c.x, c.n, 0.02);
         report(ev, &c, &r);

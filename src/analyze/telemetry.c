@@ -69,7 +69,9 @@ static void clock_drop(CtEvidence *ev, const CtSeriesView *clock, const CtSeries
     g_autofree double *x = g_new(double, n);
     gsize lowest = 0;
     for (gsize i = 0; i < n; i++) {
-        if (util->value[i] < BUSY || clock->value[i] <= 0)
+        /* Only load that lasts: the first busy sample may still show the idle clock. */
+        if (util->value[i] < BUSY || clock->value[i] <= 0 || i < 2 || util->value[i - 1] < BUSY ||
+            util->value[i - 2] < BUSY)
             continue;
         if (!busy || clock->value[i] < clock->value[lowest])
             lowest = i;
