@@ -136,6 +136,16 @@ static json_t *detail(const void *item)
     return o;
 }
 
+static json_t *row(const void *item)
+{
+    const CtExplainRow *r = item;
+    json_t *o = json_object();
+    set_text(o, "table", r->table);
+    set_text(o, "title", r->title);
+    json_object_set_new(o, "columns", pairs(r->pairs));
+    return o;
+}
+
 char *ct_explain_json(const CtExplanation *x, const char *place)
 {
     json_t *o = json_object();
@@ -144,6 +154,7 @@ char *ct_explain_json(const CtExplanation *x, const char *place)
     set_text(o, "place", place);
     json_object_set_new(o, "events", list(x->events, event));
     json_object_set_new(o, "readings", list(x->readings, reading));
+    json_object_set_new(o, "rows", list(x->rows, row));
     json_object_set_new(o, "details", list(x->details, detail));
     json_object_set_new(o, "hits", list(x->hits, hit));
     json_object_set_new(o, "suggestions", list(x->suggestions, text));

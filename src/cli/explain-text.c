@@ -6,6 +6,7 @@
 #include "report/layout.h"
 #include "report/page.h"
 
+/* clang-format off */
 /* Labels of the page; the narrowest that say it. */
 typedef enum {
     L_PRINTS, L_MEANS, L_LAYER, L_STICKY, L_LATE, L_OLD, L_USUAL, L_CHECK, L_CAUSES, L_TRY, L_ALSO,
@@ -38,6 +39,8 @@ static const struct {
     {"gpus", {"GPUs", "适用 GPU"}},       {"valid_for", {"Versions", "版本"}},
     {"harm", {"Harm", "影响"}},           {"note", {"Note", "备注"}},
 };
+
+/* clang-format on */
 
 typedef struct {
     CtPage page;
@@ -81,7 +84,8 @@ static const char *late_text(const Out *o, const char *value)
 {
     if (strcmp(value, "yes") == 0)
         return o->lang == CT_LANG_ZH
-                   ? "是：由之后的某次调用报告，报错的调用不是肇事者（CUDA_LAUNCH_BLOCKING=1 可定位）"
+                   ? "是：由之后的某次调用报告，报错的调用不是肇事者（CUDA_LAUNCH_BLOCKING=1 "
+                     "可定位）"
                    : "yes: a later call reports it, so the call that fails is not the one at fault "
                      "(CUDA_LAUNCH_BLOCKING=1 finds it)";
     if (strcmp(value, "no") == 0)
@@ -94,10 +98,9 @@ static void hits(Out *o, Label l, const GPtrArray *list)
 {
     for (guint i = 0; i < list->len; i++) {
         const CtExplainHit *h = list->pdata[i];
-        g_autofree char *text =
-            g_strdup_printf("%s: %s%s%s%s", h->cause, h->title,
-                            o->lang == CT_LANG_ZH ? "（" : " (", ct_term(o->lang, "owner", h->owner),
-                            o->lang == CT_LANG_ZH ? "）" : ")");
+        g_autofree char *text = g_strdup_printf(
+            "%s: %s%s%s%s", h->cause, h->title, o->lang == CT_LANG_ZH ? "（" : " (",
+            ct_term(o->lang, "owner", h->owner), o->lang == CT_LANG_ZH ? "）" : ")");
         g_autofree char *mark =
             h->probability >= 0 ? g_strdup_printf("%.0f%%", h->probability * 100) : g_strdup("-");
         ct_page_item(&o->page, i == 0 ? label(o, l) : "", mark, h->probability >= 0 ? 3 : 1,
@@ -219,10 +222,10 @@ static void hint(Out *o, const CtExplanation *x)
     if (!first || !first->brief)
         return;
     g_autofree char *text = g_strdup_printf(
-        o->lang == CT_LANG_ZH ? "该编号有 %u 种读法；写明种类可看详情，例如 cutriage explain %s %"
-                                G_GINT64_FORMAT
-                              : "%u readings; name the kind for more, for example: cutriage explain "
-                                "%s %" G_GINT64_FORMAT,
+        o->lang == CT_LANG_ZH
+            ? "该编号有 %u 种读法；写明种类可看详情，例如 cutriage explain %s %" G_GINT64_FORMAT
+            : "%u readings; name the kind for more, for example: cutriage explain "
+              "%s %" G_GINT64_FORMAT,
         x->readings->len, first->family, first->number);
     ct_page_blank(&o->page);
     ct_page_text(&o->page, "", CT_INK_DIM, text, 0);
@@ -273,6 +276,23 @@ static void detail(Out *o, const CtExplainCause *d)
     bullets(o, L_REFS, d->refs);
 }
 
+static void rows(Out *o, const CtExplanation *x)
+{
+    for (guint i = 0; i < x->rows->len; i++) {
+        const CtExplainRow *r = x->rows->pdata[i];
+        if (o->page.lines)
+            ct_page_blank(&o->page);
+        g_autoptr(GPtrArray) lines = ct_text_wrap(r->title, o->page.columns, 0);
+        for (guint k = 0; k < lines->len; k++)
+            ct_page_heading(&o->page, lines->pdata[k]);
+        for (guint k = 0; k < r->pairs->len; k++) {
+            const CtExplainPair *p = r->pairs->pdata[k];
+            g_autofree char *key = g_strdelimit(g_strdup(p->key), "_", ' ');
+            ct_page_text(&o->page, key, CT_INK_PLAIN, p->value, 0);
+        }
+    }
+}
+
 static void suggestions(Out *o, const CtExplanation *x)
 {
     const gboolean zh = o->lang == CT_LANG_ZH;
@@ -282,8 +302,11 @@ static void suggestions(Out *o, const CtExplanation *x)
         g_strdup_printf(zh ? "没有找到与“%s”有关的内容" : "Nothing is known about '%s'", fit);
     ct_page_heading(&o->page, nothing);
     for (guint i = 0; i < x->suggestions->len; i++)
-        ct_page_item(&o->page, i ? "" : zh ? "是否指" : "Maybe", "-", 1, CT_INK_PLAIN,
-                     x->suggestions->pdata[i], 0);
+        ct_page_item(&o->page,
+                     i    ? ""
+                     : zh ? "是否指"
+                          : "Maybe",
+                     "-", 1, CT_INK_PLAIN, x->suggestions->pdata[i], 0);
 }
 
 static void set_label_width(Out *o)
@@ -315,6 +338,7 @@ char *ct_explain_text_page(const CtExplanation *x, const CtExplainPage *page)
         for (guint i = 0; i < x->details->len; i++)
             detail(&o, x->details->pdata[i]);
         hits(&o, L_MATCH, x->hits);
+        rows(&o, x);
     }
     if (ct_explanation_empty(x))
         suggestions(&o, x);

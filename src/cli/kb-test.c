@@ -37,7 +37,8 @@ static gboolean rule_finds(sqlite3 *db, const char *sql, GString *why)
 static void describe(sqlite3 *db, GString *out)
 {
     static const char *const queries[] = {
-        "SELECT 'event ' || kind || ifnull(' code=' || code, '') || ifnull(' name=' || name, '') || "
+        "SELECT 'event ' || kind || ifnull(' code=' || code, '') || ifnull(' name=' || name, '') "
+        "|| "
         "ifnull(' ' || detail, '') FROM event ORDER BY seq LIMIT 8",
         "SELECT 'fact ' || key || ifnull(' [' || subject || ']', '') || ' = ' || "
         "ifnull(value, '(' || status || ')') FROM fact ORDER BY id LIMIT 8",
@@ -83,10 +84,9 @@ static gboolean run_one(const CtKb *kb, const Example *x, GString *out, CtKbTall
         tally->passed++;
     } else {
         tally->failed++;
-        g_string_append_printf(out, "%s:%" G_GINT64_FORMAT ": %s/%s: %s\n  input: %s\n", x->file,
-                               x->line, x->cause, x->rule,
-                               wanted ? "finds nothing in its hit" : "finds its near miss",
-                               x->input);
+        g_string_append_printf(
+            out, "%s:%" G_GINT64_FORMAT ": %s/%s: %s\n  input: %s\n", x->file, x->line, x->cause,
+            x->rule, wanted ? "finds nothing in its hit" : "finds its near miss", x->input);
         g_string_append(out, why->str);
         describe(db, out);
     }

@@ -92,9 +92,8 @@ static char *read_line(const char *path, guint64 wanted, GError **error)
     CtStream *stream = ct_stream_new(fd);
     char *line = line_of(stream, wanted);
     if (!line)
-        g_set_error(error, CT_ERROR, CT_ERROR_NOT_FOUND,
-                    "%s has no line %" G_GUINT64_FORMAT "%s%s", path, wanted,
-                    ct_stream_note(stream) ? ": " : "",
+        g_set_error(error, CT_ERROR, CT_ERROR_NOT_FOUND, "%s has no line %" G_GUINT64_FORMAT "%s%s",
+                    path, wanted, ct_stream_note(stream) ? ": " : "",
                     ct_stream_note(stream) ? ct_stream_note(stream) : "");
     ct_stream_free(stream);
     close(fd);

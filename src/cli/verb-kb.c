@@ -55,8 +55,7 @@ static void json_row(CtTable *table, const CtKbProblem *p)
 static gboolean json_problems(const GPtrArray *problems)
 {
     static const char *const names[] = {"severity", "file", "line", "column", "text"};
-    CtTable *table =
-        ct_table_new(CT_TABLE_JSON, "cutriage.kb-lint/1", G_N_ELEMENTS(names), names);
+    CtTable *table = ct_table_new(CT_TABLE_JSON, "cutriage.kb-lint/1", G_N_ELEMENTS(names), names);
     for (guint i = 0; i < problems->len; i++)
         json_row(table, problems->pdata[i]);
     return ct_table_end(table);
@@ -174,7 +173,8 @@ static const struct {
                  "WHERE cause = ? ORDER BY ord"},
     {"explains", "SELECT consequence AS cause FROM explains WHERE cause = ?"},
     {"explained by", "SELECT cause FROM explains WHERE consequence = ?"},
-    {"next", "SELECT test, run, cost_s, say_en, say_zh FROM next_test WHERE cause = ? ORDER BY ord"},
+    {"next",
+     "SELECT test, run, cost_s, say_en, say_zh FROM next_test WHERE cause = ? ORDER BY ord"},
     {"tells", "SELECT test || ': ' || points_to AS 'test', when_en, when_zh FROM next_outcome "
               "WHERE cause = ?"},
     {"advice", "SELECT kind, en, zh FROM advice WHERE cause = ? ORDER BY kind, ord"},

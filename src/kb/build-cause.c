@@ -8,8 +8,8 @@ static const char *const PRIORS[] = {"common", "normal", "rare", NULL};
 static const char *const ACTIONS[] = {"none",      "fix-code", "change-config", "restart-process",
                                       "reset-gpu", "reboot",   "drain",         "replace",
                                       NULL};
-static const char *const OWNERS[] = {"application", "platform", "driver", "hardware", "vendor",
-                                     NULL};
+static const char *const OWNERS[] = {"application", "platform", "driver",
+                                     "hardware",    "vendor",   NULL};
 static const char *const URGENCIES[] = {"now", "soon", "plan", NULL};
 
 /* The items of a list; a single mapping or sentence counts as a list of one. */
@@ -85,9 +85,9 @@ static char *absence(CtKbBuild *b, const CtYaml *rule, double *out_weight)
 
 static void rule(CtKbBuild *b, const CtYaml *node, const char *cause, guint ord)
 {
-    static const char *const keys[] = {"id",    "event",  "fact",  "finding", "sql",    "code",
-                                       "name",  "severity", "value", "status", "where", "needs",
-                                       "group", "weight", "absent", "say",    "test",   NULL};
+    static const char *const keys[] = {"id",    "event",    "fact",   "finding", "sql",   "code",
+                                       "name",  "severity", "value",  "status",  "where", "needs",
+                                       "group", "weight",   "absent", "say",     "test",  NULL};
     if (!ct_kb_is_map(b, node, "a piece of evidence"))
         return;
     ct_kb_check_keys(b, node, keys);
@@ -107,10 +107,10 @@ static void rule(CtKbBuild *b, const CtYaml *node, const char *cause, guint ord)
     if (!ct_kb_insert(b, node,
                       "INSERT INTO rule (id, cause, evidence_group, sql, needs, weight, "
                       "absent_needs, absent_weight, say_en, say_zh, ord, line) "
-                      "VALUES (?1,?2,?3,?4,?5,?6,?7,CASE WHEN ?7 IS NULL THEN NULL ELSE ?8 END,?9,?10,?11,?12)",
+                      "VALUES (?1,?2,?3,?4,?5,?6,?7,CASE WHEN ?7 IS NULL THEN NULL ELSE ?8 "
+                      "END,?9,?10,?11,?12)",
                       "sssssdsdssii", id, cause, group ? group : id, text, needs, weight,
-                      absent_needs, absent_weight, say.en, say.zh, (gint64)ord,
-                      (gint64)node->line))
+                      absent_needs, absent_weight, say.en, say.zh, (gint64)ord, (gint64)node->line))
         return;
     rule_events(b, node, cause, id);
     rule_tests(b, node, cause, id);
@@ -119,9 +119,9 @@ static void rule(CtKbBuild *b, const CtYaml *node, const char *cause, guint ord)
 static const struct {
     const char *unit;
     double seconds;
-} UNITS[] = {{"s", 1}, {"sec", 1}, {"second", 1}, {"seconds", 1}, {"min", 60}, {"minute", 60},
-             {"minutes", 60}, {"h", 3600}, {"hour", 3600}, {"hours", 3600}, {"d", 86400},
-             {"day", 86400}, {"days", 86400}};
+} UNITS[] = {{"s", 1},       {"sec", 1},      {"second", 1},  {"seconds", 1}, {"min", 60},
+             {"minute", 60}, {"minutes", 60}, {"h", 3600},    {"hour", 3600}, {"hours", 3600},
+             {"d", 86400},   {"day", 86400},  {"days", 86400}};
 
 /* "10 s", "2 min", "1 h" */
 static double cost(CtKbBuild *b, const CtYaml *node)
@@ -135,8 +135,8 @@ static double cost(CtKbBuild *b, const CtYaml *node)
     for (guint i = 0; i < G_N_ELEMENTS(UNITS); i++)
         if (end != text && value >= 0 && value < 1e6 && strcmp(unit, UNITS[i].unit) == 0)
             return value * UNITS[i].seconds;
-    ct_kb_problem_at(b, ct_yaml_get(node, "cost"), "`cost: %s` is not a time such as 10 s, 2 min, 1 h",
-                     text);
+    ct_kb_problem_at(b, ct_yaml_get(node, "cost"),
+                     "`cost: %s` is not a time such as 10 s, 2 min, 1 h", text);
     return 0;
 }
 
@@ -201,8 +201,8 @@ static gboolean head(CtKbBuild *b, const CtYaml *root, const char *layer, const 
         ct_kb_problem_at(b, ct_yaml_get(root, "cause"), "`cause: %s` must be the name of the file",
                          id);
     if (written && strcmp(written, layer) != 0)
-        ct_kb_problem_at(b, ct_yaml_get(root, "layer"), "`layer: %s` must be the name of the folder",
-                         written);
+        ct_kb_problem_at(b, ct_yaml_get(root, "layer"),
+                         "`layer: %s` must be the name of the folder", written);
     CtKbSay title = ct_kb_say(b, ct_yaml_get(root, "title"), "`title`");
     CtKbSay about = ct_kb_say(b, ct_yaml_get(root, "about"), "`about`");
     if (!title.en)
@@ -223,9 +223,9 @@ static gboolean head(CtKbBuild *b, const CtYaml *root, const char *layer, const 
 
 void ct_kb_build_cause(CtKbBuild *b, const CtYaml *root, const char *layer, const char *stem)
 {
-    static const char *const keys[] = {"cause",    "layer",    "topic", "title",  "about",
-                                       "prior",    "action",   "keywords", "evidence", "explains",
-                                       "next",     "fix",      "verify", "pitfalls", "refs", NULL};
+    static const char *const keys[] = {
+        "cause",    "layer",    "topic", "title", "about",  "prior",    "action", "keywords",
+        "evidence", "explains", "next",  "fix",   "verify", "pitfalls", "refs",   NULL};
     if (!ct_kb_is_map(b, root, "a cause"))
         return;
     ct_kb_check_keys(b, root, keys);

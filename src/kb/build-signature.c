@@ -44,9 +44,9 @@ static void tests(CtKbBuild *b, const CtYaml *sig, const char *id)
 
 static void one(CtKbBuild *b, const CtYaml *sig)
 {
-    static const char *const keys[] = {"id",     "kind", "fact",   "severity", "scope", "anchors",
-                                       "pattern", "family", "set", "nocase",   "priority", "test",
-                                       NULL};
+    static const char *const keys[] = {"id",       "kind",    "fact",   "severity", "scope",
+                                       "anchors",  "pattern", "family", "set",      "nocase",
+                                       "priority", "test",    NULL};
     if (!ct_kb_is_map(b, sig, "a signature"))
         return;
     ct_kb_check_keys(b, sig, keys);
@@ -71,8 +71,7 @@ static void one(CtKbBuild *b, const CtYaml *sig)
                       "family, fields, priority, ord, line) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
                       "ssssssissiii", id, b->file, fact ? fact_kind : kind, severity, scope,
                       pattern, (gint64)nocase, ct_kb_string(b, sig, "family", FALSE), set,
-                      ct_kb_int(b, sig, "priority", 0), (gint64)b->signatures++,
-                      (gint64)sig->line))
+                      ct_kb_int(b, sig, "priority", 0), (gint64)b->signatures++, (gint64)sig->line))
         return;
     for (guint i = 0; i < anchors->len; i++) {
         const CtYaml *a = anchors->pdata[i];

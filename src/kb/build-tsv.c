@@ -88,8 +88,8 @@ static gboolean is_id(const char *s)
 }
 
 static const char *const CODE_COLUMNS[] = {
-    "number", "name",    "alt_name",   "message", "layer",  "sticky", "late",
-    "meaning", "meaning_zh", "causes", "checks", "source", "confidence", "also_printed", NULL};
+    "number",     "name",   "alt_name", "message", "layer",      "sticky",       "late", "meaning",
+    "meaning_zh", "causes", "checks",   "source",  "confidence", "also_printed", NULL};
 
 static char *extra_columns(const Tsv *t)
 {
@@ -222,8 +222,10 @@ void ct_kb_build_vocabulary(CtKbBuild *b, const char *data)
                 continue;
             }
             if (!g_strv_contains((const gchar *const *)classes, class))
-                ct_kb_problem(b, t.at, 1, "class `%s` is none of event, fact, finding, coverage, "
-                                          "series", class);
+                ct_kb_problem(b, t.at, 1,
+                              "class `%s` is none of event, fact, finding, coverage, "
+                              "series",
+                              class);
             ct_kb_insert(b, &at, "INSERT INTO vocabulary VALUES (?, ?, ?)", "sss", class, name,
                          meaning);
         }

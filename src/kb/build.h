@@ -14,10 +14,10 @@
 typedef struct {
     sqlite3 *db;
     const char *folder;
-    const char *file;      /* relative to folder: what messages and the tables name */
-    GPtrArray *problems;   /* CtKbProblem */
+    const char *file;       /* relative to folder: what messages and the tables name */
+    GPtrArray *problems;    /* CtKbProblem */
     GHashTable *statements; /* SQL text -> sqlite3_stmt */
-    guint signatures;      /* so far: their order */
+    guint signatures;       /* so far: their order */
 } CtKbBuild;
 
 /* A sentence in both languages; zh is the English one where the file has none (lint says so). */

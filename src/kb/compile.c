@@ -55,8 +55,8 @@ static GPtrArray *names_in(CtKbBuild *b, const char *sub, const char *suffix, GP
         g_ptr_array_add(deps, g_strdup(path));
     while (dir && (name = g_dir_read_name(dir)) && names->len < MAX_FILES) {
         g_autofree char *full = g_build_filename(path, name, NULL);
-        gboolean wanted = suffix ? g_str_has_suffix(name, suffix)
-                                 : g_file_test(full, G_FILE_TEST_IS_DIR);
+        gboolean wanted =
+            suffix ? g_str_has_suffix(name, suffix) : g_file_test(full, G_FILE_TEST_IS_DIR);
         if (wanted && name[0] != '.')
             g_ptr_array_add(names, g_strdup(name));
     }

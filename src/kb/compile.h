@@ -10,7 +10,7 @@
 
 typedef struct {
     gboolean warning;
-    char *file; /* relative to the folder */
+    char *file;         /* relative to the folder */
     guint line, column; /* 0 is unknown */
     char *text;
 } CtKbProblem;

@@ -116,8 +116,8 @@ const char *ct_kb_string(CtKbBuild *b, const CtYaml *map, const char *key, gbool
     if (node && *node->text)
         return node->text;
     if (required)
-        ct_kb_problem_at(b, ct_yaml_get(map, key) ? ct_yaml_get(map, key) : map,
-                         "`%s` is missing", key);
+        ct_kb_problem_at(b, ct_yaml_get(map, key) ? ct_yaml_get(map, key) : map, "`%s` is missing",
+                         key);
     return NULL;
 }
 

@@ -185,8 +185,8 @@ sqlite3 *ct_kb_db(const CtKb *kb)
 
 static sqlite3_stmt *statement(const CtKb *kb, sqlite3_stmt **slot, const char *sql)
 {
-    if (!*slot && sqlite3_prepare_v3(kb->db, sql, -1, SQLITE_PREPARE_PERSISTENT, slot, NULL) !=
-                      SQLITE_OK)
+    if (!*slot &&
+        sqlite3_prepare_v3(kb->db, sql, -1, SQLITE_PREPARE_PERSISTENT, slot, NULL) != SQLITE_OK)
         g_warning("knowledge base: %s", sqlite3_errmsg(kb->db));
     return *slot;
 }
@@ -220,8 +220,8 @@ gboolean ct_kb_code_number(const CtKb *kb, const char *family, const char *name_
     g_autofree char *key = clean(name_or_text);
     sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
     sqlite3_bind_text(stmt, 2, family, -1, SQLITE_STATIC);
-    gboolean found = *key && sqlite3_step(stmt) == SQLITE_ROW &&
-                     sqlite3_column_type(stmt, 0) == SQLITE_INTEGER;
+    gboolean found =
+        *key && sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_type(stmt, 0) == SQLITE_INTEGER;
     if (found)
         *out_number = sqlite3_column_int64(stmt, 0);
     sqlite3_reset(stmt);
@@ -238,10 +238,10 @@ const char *ct_kb_code_name(const CtKb *kb, const char *family, gint64 number)
     gpointer known;
     if (g_hash_table_lookup_extended(cache->names, key, NULL, &known))
         return known;
-    sqlite3_stmt *stmt = statement(
-        kb, &cache->name,
-        "SELECT name FROM code WHERE family = ?1 AND number = ?2 AND name IS NOT NULL "
-        "ORDER BY id LIMIT 1");
+    sqlite3_stmt *stmt =
+        statement(kb, &cache->name,
+                  "SELECT name FROM code WHERE family = ?1 AND number = ?2 AND name IS NOT NULL "
+                  "ORDER BY id LIMIT 1");
     if (!stmt)
         return NULL;
     sqlite3_bind_text(stmt, 1, family, -1, SQLITE_STATIC);

@@ -112,9 +112,9 @@ static void check_links(Lint *l)
             dead_link(l, stmt, links[i].what);
         sqlite3_finalize(stmt);
     }
-    sqlite3_stmt *self = ct_lint_query(
-        l, "SELECT e.cause, c.file FROM explains e JOIN cause c ON c.id = e.cause "
-           "WHERE e.consequence = e.cause");
+    sqlite3_stmt *self =
+        ct_lint_query(l, "SELECT e.cause, c.file FROM explains e JOIN cause c ON c.id = e.cause "
+                         "WHERE e.consequence = e.cause");
     while (self && sqlite3_step(self) == SQLITE_ROW)
         lint_error(l, ct_lint_text(self, 1), 0, "%s: explains itself", ct_lint_text(self, 0));
     sqlite3_finalize(self);
@@ -146,9 +146,8 @@ static void check_parts(Lint *l)
            "WHERE (SELECT count(*) FROM next_outcome o WHERE o.cause = n.cause "
            "AND o.test = n.test) < 2");
     while (stmt && sqlite3_step(stmt) == SQLITE_ROW)
-        lint_warning(l, ct_lint_text(stmt, 1), 0,
-                     "%s: test `%s` tells no two causes apart", ct_lint_text(stmt, 0),
-                     ct_lint_text(stmt, 2));
+        lint_warning(l, ct_lint_text(stmt, 1), 0, "%s: test `%s` tells no two causes apart",
+                     ct_lint_text(stmt, 0), ct_lint_text(stmt, 2));
     sqlite3_finalize(stmt);
 }
 
@@ -191,15 +190,10 @@ static void check_codes(Lint *l)
 {
     static const struct {
         const char *kind, *family;
-    } pairs[] = {{"xid", "xid"},
-                 {"sxid", "sxid"},
-                 {"cuda-error", "cuda"},
-                 {"cudnn-error", "cudnn"},
-                 {"cublas-error", "cublas"},
-                 {"nccl-error", "nccl"},
-                 {"nvml-error", "nvml"},
-                 {"trt-error", "trt"},
-                 {"process-signal", "signal"}};
+    } pairs[] = {
+        {"xid", "xid"},           {"sxid", "sxid"},           {"cuda-error", "cuda"},
+        {"cudnn-error", "cudnn"}, {"cublas-error", "cublas"}, {"nccl-error", "nccl"},
+        {"nvml-error", "nvml"},   {"trt-error", "trt"},       {"process-signal", "signal"}};
     sqlite3_stmt *stmt = ct_lint_query(
         l, "SELECT DISTINCT e.cause, c.file, e.code FROM rule_event e JOIN cause c ON c.id = "
            "e.cause WHERE e.kind = ?1 AND e.code IS NOT NULL AND NOT EXISTS (SELECT 1 FROM code "

@@ -51,9 +51,9 @@ static pcre2_code *compile(Lint *l, const Sig *s)
 {
     int number;
     PCRE2_SIZE place;
-    pcre2_code *code = pcre2_compile((PCRE2_SPTR)s->pattern, PCRE2_ZERO_TERMINATED,
-                                     PCRE2_DUPNAMES | (s->nocase ? PCRE2_CASELESS : 0), &number,
-                                     &place, NULL);
+    pcre2_code *code =
+        pcre2_compile((PCRE2_SPTR)s->pattern, PCRE2_ZERO_TERMINATED,
+                      PCRE2_DUPNAMES | (s->nocase ? PCRE2_CASELESS : 0), &number, &place, NULL);
     if (!code) {
         char why[160];
         pcre2_get_error_message(number, (PCRE2_UCHAR *)why, sizeof(why));

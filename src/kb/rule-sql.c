@@ -130,8 +130,8 @@ static void refuse(CtKbBuild *b, const CtYaml *rule, const char *shape, const ch
 
 static CtKbRuleSql written_sql(CtKbBuild *b, const CtYaml *rule)
 {
-    static const char *const others[] = {"code", "name", "severity", "value", "status", "where",
-                                         NULL};
+    static const char *const others[] = {"code",   "name",  "severity", "value",
+                                         "status", "where", NULL};
     CtKbRuleSql out = {0};
     refuse(b, rule, "sql", others);
     out.sql = g_strdup(ct_kb_string(b, rule, "sql", TRUE));

@@ -21,7 +21,8 @@ struct CtYaml {
     GPtrArray *items; /* list and map: CtYaml */
 };
 
-/* One document. On failure *out_line, *out_column say where and *out_message (transfer full) why. */
+/* One document. On failure *out_line, *out_column say where and *out_message (transfer full) why.
+ */
 CtYaml *ct_yaml_load(const char *data, gsize len, guint *out_line, guint *out_column,
                      char **out_message);
 void ct_yaml_free(CtYaml *node);

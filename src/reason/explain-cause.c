@@ -97,9 +97,11 @@ static gboolean has_test(const GPtrArray *tests, const char *run)
 /* The cheapest come first; a command that is listed already is not listed again. */
 void ct_explain_tests(CtExplainRun *x, const char *cause, guint max, GPtrArray *to)
 {
-    sqlite3_stmt *st = about_cause(
-        x, "SELECT test, run, cost_s, say_en, say_zh FROM next_test WHERE cause = ? "
-           "ORDER BY cost_s, ord", cause);
+    sqlite3_stmt *st =
+        about_cause(x,
+                    "SELECT test, run, cost_s, say_en, say_zh FROM next_test WHERE cause = ? "
+                    "ORDER BY cost_s, ord",
+                    cause);
     guint n = 0;
     while (n < max && sqlite3_step(st) == SQLITE_ROW) {
         const char *run = (const char *)sqlite3_column_text(st, 1);
@@ -132,8 +134,10 @@ static GPtrArray *advice(CtExplainRun *x, const char *cause, const char *kind)
 static GPtrArray *signs(CtExplainRun *x, const char *cause)
 {
     GPtrArray *out = g_ptr_array_new_with_free_func(ct_explain_pair_free);
-    sqlite3_stmt *st = about_cause(x, "SELECT weight, say_en, say_zh FROM rule WHERE cause = ? "
-                                      "ORDER BY weight < 0, abs(weight) DESC, ord", cause);
+    sqlite3_stmt *st = about_cause(x,
+                                   "SELECT weight, say_en, say_zh FROM rule WHERE cause = ? "
+                                   "ORDER BY weight < 0, abs(weight) DESC, ord",
+                                   cause);
     while (sqlite3_step(st) == SQLITE_ROW) {
         g_autofree char *pattern = say(x, st, 1);
         g_autofree char *text = ct_sentence(pattern, NULL, NULL);
@@ -160,13 +164,15 @@ static GPtrArray *linked(CtExplainRun *x, const char *sql, const char *cause)
 gboolean ct_explain_cause(CtExplainRun *x, const char *id)
 {
     sqlite3_stmt *st = about_cause(
-        x, "SELECT id, layer, topic, prior, action, owner, urgency, title_en, title_zh, about_en, "
-           "about_zh FROM cause WHERE id = ?", id);
+        x,
+        "SELECT id, layer, topic, prior, action, owner, urgency, title_en, title_zh, about_en, "
+        "about_zh FROM cause WHERE id = ?",
+        id);
     gboolean found = sqlite3_step(st) == SQLITE_ROW;
     if (found) {
         CtExplainCause *d = g_new0(CtExplainCause, 1);
-        char **plain[] = {&d->cause, &d->layer, &d->topic, &d->prior, &d->action, &d->owner,
-                          &d->urgency};
+        char **plain[] = {&d->cause,  &d->layer, &d->topic,  &d->prior,
+                          &d->action, &d->owner, &d->urgency};
         for (guint i = 0; i < G_N_ELEMENTS(plain); i++)
             *plain[i] = ct_dup_column(st, (int)i);
         d->title = say(x, st, 7);

@@ -81,8 +81,8 @@ const char *ct_pick(const CtExplainRun *x, const char *en, const char *zh)
 void ct_reading_free(gpointer reading)
 {
     CtReading *r = reading;
-    char **texts[] = {&r->family,  &r->what,   &r->name, &r->alt_name, &r->message,
-                      &r->layer,   &r->meaning, &r->sticky, &r->late,  &r->old};
+    char **texts[] = {&r->family, &r->what,    &r->name,   &r->alt_name, &r->message,
+                      &r->layer,  &r->meaning, &r->sticky, &r->late,     &r->old};
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
         g_free(*texts[i]);
     g_ptr_array_unref(r->causes);
@@ -249,8 +249,8 @@ static guint number_in(CtExplainRun *x, const char *family, gint64 number)
 {
     /* Asked once for each family: preparing it anew would cost more than all the rest. */
     if (!x->by_number)
-        x->by_number = ct_prepare(
-            x->db, "SELECT " CODE_COLUMNS "WHERE c.family = ? AND c.number = ? ORDER BY c.id");
+        x->by_number = ct_prepare(x->db, "SELECT " CODE_COLUMNS
+                                         "WHERE c.family = ? AND c.number = ? ORDER BY c.id");
     sqlite3_reset(x->by_number);
     sqlite3_bind_text(x->by_number, 1, family, -1, SQLITE_STATIC);
     sqlite3_bind_int64(x->by_number, 2, number);
@@ -327,10 +327,10 @@ static guint similar_names(CtExplainRun *x, const char *name)
 
 guint ct_explain_name(CtExplainRun *x, const char *name)
 {
-    sqlite3_stmt *st = ct_prepare(
-        x->db, "SELECT " CODE_COLUMNS "WHERE c.name = ?1 COLLATE NOCASE AND c.family <> "
-               "'cuda-legacy' UNION ALL SELECT " CODE_COLUMNS
-               "WHERE c.alt_name = ?1 COLLATE NOCASE");
+    sqlite3_stmt *st =
+        ct_prepare(x->db, "SELECT " CODE_COLUMNS "WHERE c.name = ?1 COLLATE NOCASE AND c.family <> "
+                          "'cuda-legacy' UNION ALL SELECT " CODE_COLUMNS
+                          "WHERE c.alt_name = ?1 COLLATE NOCASE");
     sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
     guint added = add_rows(x, st);
     return added ? added : similar_names(x, name);
@@ -338,9 +338,8 @@ guint ct_explain_name(CtExplainRun *x, const char *name)
 
 guint ct_explain_text(CtExplainRun *x, const char *text)
 {
-    sqlite3_stmt *st =
-        ct_prepare(x->db, "SELECT " CODE_COLUMNS "JOIN code_text t ON t.code = c.id "
-                          "WHERE t.text = ?1 COLLATE NOCASE ORDER BY c.id");
+    sqlite3_stmt *st = ct_prepare(x->db, "SELECT " CODE_COLUMNS "JOIN code_text t ON t.code = c.id "
+                                         "WHERE t.text = ?1 COLLATE NOCASE ORDER BY c.id");
     sqlite3_bind_text(st, 1, text, -1, SQLITE_STATIC);
     return add_rows(x, st);
 }
@@ -350,12 +349,12 @@ guint ct_explain_text(CtExplainRun *x, const char *text)
 static void add_hits(CtExplainRun *x, CtReading *r, const char *kind)
 {
     sqlite3_stmt *st = ct_prepare(
-        x->db,
-        "SELECT e.cause, max(r.weight) AS w, r.say_en, r.say_zh FROM rule_event e "
-        "JOIN rule r ON r.cause = e.cause AND r.id = e.rule JOIN cause c ON c.id = e.cause "
-        "WHERE e.kind = ?1 AND (e.code = ?2 OR e.name = ?3 COLLATE NOCASE) AND r.weight > 0 "
-        "GROUP BY e.cause ORDER BY w + CASE c.prior WHEN 'common' THEN 3 WHEN 'rare' THEN -5 ELSE 0 "
-        "END DESC, e.cause LIMIT 6");
+        x->db, "SELECT e.cause, max(r.weight) AS w, r.say_en, r.say_zh FROM rule_event e "
+               "JOIN rule r ON r.cause = e.cause AND r.id = e.rule JOIN cause c ON c.id = e.cause "
+               "WHERE e.kind = ?1 AND (e.code = ?2 OR e.name = ?3 COLLATE NOCASE) AND r.weight > 0 "
+               "GROUP BY e.cause ORDER BY w + CASE c.prior WHEN 'common' THEN 3 WHEN 'rare' THEN "
+               "-5 ELSE 0 "
+               "END DESC, e.cause LIMIT 6");
     sqlite3_bind_text(st, 1, kind, -1, SQLITE_STATIC);
     if (r->has_number)
         sqlite3_bind_int64(st, 2, r->number);
@@ -382,9 +381,10 @@ static void add_old_numbering(CtExplainRun *x, CtReading *r)
     if (strcmp(r->family, "cuda") != 0 || !r->has_number)
         return;
     sqlite3_stmt *st = ct_prepare(
-        x->db, "SELECT l.number, l.name, c.number FROM code l LEFT JOIN code c ON c.family = "
-               "'cuda' AND c.name = l.name WHERE l.family = 'cuda-legacy' AND "
-               "(l.number = ?1 OR l.name = ?2) AND l.number IS NOT c.number ORDER BY l.number = ?1");
+        x->db,
+        "SELECT l.number, l.name, c.number FROM code l LEFT JOIN code c ON c.family = "
+        "'cuda' AND c.name = l.name WHERE l.family = 'cuda-legacy' AND "
+        "(l.number = ?1 OR l.name = ?2) AND l.number IS NOT c.number ORDER BY l.number = ?1");
     sqlite3_bind_int64(st, 1, r->number);
     sqlite3_bind_text(st, 2, r->name, -1, SQLITE_STATIC);
     GString *s = g_string_new(NULL);

@@ -9,8 +9,8 @@
 
 static char *kind_meaning(CtExplainRun *x, const char *kind)
 {
-    sqlite3_stmt *st = ct_prepare(
-        x->db, "SELECT meaning FROM vocabulary WHERE class = 'event' AND name = ?");
+    sqlite3_stmt *st =
+        ct_prepare(x->db, "SELECT meaning FROM vocabulary WHERE class = 'event' AND name = ?");
     sqlite3_bind_text(st, 1, kind, -1, SQLITE_STATIC);
     char *meaning = sqlite3_step(st) == SQLITE_ROW ? ct_dup_column(st, 0) : NULL;
     sqlite3_finalize(st);
@@ -63,9 +63,9 @@ gboolean ct_explain_events(CtExplainRun *x, const char *text, GError **error)
     g_autoptr(CtEvidence) ev = x->reader ? x->reader(x->kb, text, error) : NULL;
     if (!ev)
         return FALSE;
-    sqlite3_stmt *st = ct_prepare(ct_evidence_db(ev),
-                                  "SELECT kind, code, name, min(seq) AS s FROM event "
-                                  "GROUP BY kind, code, name ORDER BY s LIMIT ?");
+    sqlite3_stmt *st =
+        ct_prepare(ct_evidence_db(ev), "SELECT kind, code, name, min(seq) AS s FROM event "
+                                       "GROUP BY kind, code, name ORDER BY s LIMIT ?");
     sqlite3_bind_int(st, 1, MAX_EVENTS);
     while (sqlite3_step(st) == SQLITE_ROW)
         add_event(x, st);

@@ -11,7 +11,7 @@
 typedef struct {
     const CtKb *kb;
     sqlite3 *db;
-    const char *family; /* (nullable) */
+    const char *family;     /* (nullable) */
     CtExplainReader reader; /* (nullable) */
     gboolean zh;
     sqlite3_stmt *by_number; /* made when it is needed */
@@ -54,6 +54,13 @@ void ct_explain_tests(CtExplainRun *x, const char *cause, guint max, GPtrArray *
 
 /* ---- explain-message.c ---- */
 gboolean ct_explain_events(CtExplainRun *x, const char *text, GError **error);
+
+/* ---- explain-table.c ---- */
+/* "sm_87", "jetpack 6.2", "driver 535": rows of the compatibility tables. */
+guint ct_explain_release(CtExplainRun *x, const char *query);
+/* One row of the rules of compatibility by its id. */
+void ct_explain_rule_row(CtExplainRun *x, const char *id);
+void ct_explain_row_free(gpointer row);
 
 /* ---- explain-search.c ---- */
 guint ct_explain_search(CtExplainRun *x, const char *topic);

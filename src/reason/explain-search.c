@@ -13,12 +13,16 @@
 #define MAX_HITS 8u
 #define N_FIELDS 4u
 
-/* Id and keywords say what a cause is about, the title nearly as well, the text may only mention. */
+/* Id and keywords say what a cause is about, the title nearly as well, the text may only mention.
+ */
 static const double FIELD_WEIGHT[N_FIELDS] = {3.0, 3.0, 2.5, 1.0};
-static const char DOCUMENTS[] =
+static const char CAUSES[] =
     "SELECT id, layer || ' ' || id || ' ' || ifnull(topic, ''), ifnull(keywords, ''), "
     "title_en || ' ' || title_zh, ifnull(about_en, '') || ' ' || ifnull(about_zh, ''), prior "
     "FROM cause ORDER BY id";
+static const char RULES[] =
+    "SELECT id, id || ' ' || topic, ifnull(symptom, ''), rule, ifnull(look_at, '') || ' ' || "
+    "ifnull(remedy, ''), '' FROM compat_rules ORDER BY id";
 
 typedef struct {
     char *text;
@@ -54,9 +58,10 @@ static void add_term(Search *s, const char *text, gsize len)
 
 static gboolean is_stop_word(const char *word, gsize len)
 {
-    static const char words[] = " a an the of in on to is are and or for with my me i it we how why "
-                                "what when does do at by be not no from after this that has have "
-                                "can cannot error ";
+    static const char words[] =
+        " a an the of in on to is are and or for with my me i it we how why "
+        "what when does do at by be not no from after this that has have "
+        "can cannot error ";
     g_autofree char *key = g_strdup_printf(" %.*s ", (int)len, word);
     return strstr(words, key) != NULL;
 }
@@ -151,8 +156,8 @@ static void score(Search *s)
             if (d->field[t] <= 0)
                 continue;
             held++;
-            d->score += d->field[t] *
-                        log(1.0 + (double)s->documents->len / (1.0 + s->terms[t].documents));
+            d->score +=
+                d->field[t] * log(1.0 + (double)s->documents->len / (1.0 + s->terms[t].documents));
         }
         /* A document with half of the words is worth far less than half. */
         double share = s->n ? (double)held / s->n : 0;
@@ -186,30 +191,56 @@ static char *valid_lower(const char *text)
     return g_ascii_strdown(valid, -1);
 }
 
+/* Scores all documents of a query, best first. FALSE when the base has no such table. */
+static gboolean search_run(CtExplainRun *x, Search *s, const char *topic, const char *sql)
+{
+    sqlite3_stmt *st = NULL;
+    *s = (Search){.phrase = valid_lower(topic)};
+    s->documents = g_array_new(FALSE, TRUE, sizeof(Document));
+    if (sqlite3_prepare_v2(x->db, sql, -1, &st, NULL) != SQLITE_OK)
+        return FALSE;
+    find_terms(s);
+    while (s->n > 0 && sqlite3_step(st) == SQLITE_ROW)
+        read_document(s, st);
+    sqlite3_finalize(st);
+    score(s);
+    g_array_sort(s->documents, by_score);
+    return TRUE;
+}
+
+/* The nth document while it is good enough to show. */
+static const Document *good(const Search *s, guint n, double share_of_best)
+{
+    if (n >= s->documents->len)
+        return NULL;
+    const Document *d = &g_array_index(s->documents, Document, n);
+    double best = g_array_index(s->documents, Document, 0).score;
+    return d->score <= 0.5 || d->score < share_of_best * best ? NULL : d;
+}
+
 guint ct_explain_search(CtExplainRun *x, const char *topic)
 {
-    Search s = {.phrase = valid_lower(topic)};
-    s.documents = g_array_new(FALSE, TRUE, sizeof(Document));
-    find_terms(&s);
-    sqlite3_stmt *st = ct_prepare(x->db, DOCUMENTS);
-    while (s.n > 0 && sqlite3_step(st) == SQLITE_ROW)
-        read_document(&s, st);
-    sqlite3_finalize(st);
-    score(&s);
-    g_array_sort(s.documents, by_score);
-    for (guint i = 0; i < s.documents->len && x->out->hits->len < MAX_HITS; i++) {
-        const Document *d = &g_array_index(s.documents, Document, i);
-        double best = g_array_index(s.documents, Document, 0).score;
-        if (d->score <= 0.5 || d->score < 0.2 * best)
-            break;
-        CtExplainHit *hit = ct_explain_hit(x, d->cause);
-        if (!hit)
-            continue;
-        hit->weight = d->score;
-        g_ptr_array_add(x->out->hits, hit);
+    Search s;
+    const Document *d;
+    if (search_run(x, &s, topic, CAUSES)) {
+        for (guint i = 0; i < MAX_HITS && (d = good(&s, i, 0.2)); i++) {
+            CtExplainHit *hit = ct_explain_hit(x, d->cause);
+            if (!hit)
+                continue;
+            hit->weight = d->score;
+            g_ptr_array_add(x->out->hits, hit);
+        }
     }
     search_clear(&s);
-    return x->out->hits->len;
+    /* The rules are written in English only. */
+    if (!x->zh && search_run(x, &s, topic, RULES)) {
+        for (guint i = 0; i < 2 && (d = good(&s, i, 0.5)) && d->score > 3; i++)
+            ct_explain_rule_row(x, d->cause);
+        search_clear(&s);
+    } else if (!x->zh) {
+        search_clear(&s);
+    }
+    return x->out->hits->len + x->out->rows->len;
 }
 
 /* ---- what may have been meant ---- */

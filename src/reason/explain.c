@@ -13,6 +13,7 @@ static CtExplanation *explanation_new(const char *query)
 {
     CtExplanation *x = g_new0(CtExplanation, 1);
     x->query = g_strdup(query);
+    x->rows = g_ptr_array_new_with_free_func(ct_explain_row_free);
     x->readings = g_ptr_array_new_with_free_func(ct_reading_free);
     x->events = g_ptr_array_new();
     x->details = g_ptr_array_new_with_free_func(ct_explain_detail_free);
@@ -33,6 +34,7 @@ void ct_explanation_free(CtExplanation *x)
         g_free(e);
     }
     g_free(x->query);
+    g_ptr_array_unref(x->rows);
     g_ptr_array_unref(x->readings);
     g_ptr_array_unref(x->events);
     g_ptr_array_unref(x->details);
@@ -43,7 +45,8 @@ void ct_explanation_free(CtExplanation *x)
 
 gboolean ct_explanation_empty(const CtExplanation *x)
 {
-    return !x->readings->len && !x->events->len && !x->details->len && !x->hits->len;
+    return !x->readings->len && !x->events->len && !x->details->len && !x->hits->len &&
+           !x->rows->len;
 }
 
 /* ---- what kind of question it is ---- */
@@ -90,8 +93,9 @@ static guint explain_number(CtExplainRun *x, const Number *n, const char *family
 
 static gboolean is_generic(const char *word, gsize len)
 {
-    static const char *const generic[] = {"error", "code", "err", "errors", "status", "number",
-                                          "no", "result", "returned", "return", "ret"};
+    static const char *const generic[] = {"error",    "code",   "err", "errors",
+                                          "status",   "number", "no",  "result",
+                                          "returned", "return", "ret"};
     for (guint i = 0; i < G_N_ELEMENTS(generic); i++)
         if (strlen(generic[i]) == len && g_ascii_strncasecmp(word, generic[i], len) == 0)
             return TRUE;
@@ -151,7 +155,7 @@ static gboolean look_up(CtExplainRun *x, const char *query, GError **error)
     Number n;
     if (read_number(query, strlen(query), &n))
         return explain_number(x, &n, x->family) > 0;
-    if (explain_word_and_number(x, query))
+    if (explain_word_and_number(x, query) || (!x->family && ct_explain_release(x, query)))
         return TRUE;
     if (is_one_word(query) && (ct_explain_cause(x, query) || ct_explain_name(x, query)))
         return TRUE;
@@ -198,7 +202,7 @@ CtExplanation *ct_explain(const CtKb *kb, const char *query, const CtExplainOpti
                       .zh = g_strcmp0(options->lang, "zh") == 0,
                       .out = out};
     GError *why = NULL;
-    gboolean found = !*asked             ? TRUE
+    gboolean found = !*asked            ? TRUE
                      : options->message ? look_up_message(&x, asked, &why)
                                         : look_up(&x, asked, &why);
     if (!why && !found)

@@ -36,22 +36,22 @@ typedef struct {
     gboolean has_number;
     char *name, *alt_name, *message, *layer, *meaning; /* nullable */
     char *sticky, *late;                               /* yes, no, maybe (nullable) */
-    char *old;            /* what the number meant, or the error was numbered, before CUDA 10.1 */
-    GPtrArray *causes;    /* char *: who or what usually brings it about */
-    GPtrArray *checks;    /* char *: what to look at first */
-    GPtrArray *more;      /* CtExplainPair: class, action, note, ... of the table */
-    GPtrArray *hits;      /* CtExplainHit: causes of the base that ask for this code */
-    GPtrArray *tests;     /* CtExplainTest: commands of those causes */
-    gboolean brief;       /* one of many readings: print a line */
+    char *old;         /* what the number meant, or the error was numbered, before CUDA 10.1 */
+    GPtrArray *causes; /* char *: who or what usually brings it about */
+    GPtrArray *checks; /* char *: what to look at first */
+    GPtrArray *more;   /* CtExplainPair: class, action, note, ... of the table */
+    GPtrArray *hits;   /* CtExplainHit: causes of the base that ask for this code */
+    GPtrArray *tests;  /* CtExplainTest: commands of those causes */
+    gboolean brief;    /* one of many readings: print a line */
 } CtReading;
 
 typedef struct {
     char *cause, *layer, *topic, *title, *about;
     char *prior, *action, *owner, *urgency;
-    GPtrArray *signs;                  /* CtExplainPair: weight, sentence */
-    GPtrArray *tests;                  /* CtExplainTest */
+    GPtrArray *signs;                          /* CtExplainPair: weight, sentence */
+    GPtrArray *tests;                          /* CtExplainTest */
     GPtrArray *fix, *verify, *pitfalls, *refs; /* char * */
-    GPtrArray *explains, *explained_by; /* CtExplainHit */
+    GPtrArray *explains, *explained_by;        /* CtExplainHit */
 } CtExplainCause;
 
 /* One thing that was recognised in a message. */
@@ -61,8 +61,15 @@ typedef struct {
     gboolean has_code;
 } CtExplainEvent;
 
+/* A row of a compatibility table: a release, an architecture, a rule. */
+typedef struct {
+    char *table, *title;
+    GPtrArray *pairs; /* CtExplainPair: column and value */
+} CtExplainRow;
+
 typedef struct {
     char *query;
+    GPtrArray *rows;        /* CtExplainRow */
     GPtrArray *readings;    /* CtReading */
     GPtrArray *events;      /* CtExplainEvent, of a message */
     GPtrArray *details;     /* CtExplainCause, when a cause was asked for */

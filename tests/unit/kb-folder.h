@@ -8,8 +8,8 @@
 static inline char *kb_folder_new(void)
 {
     char *folder = g_dir_make_tmp("cutriage-kb-XXXXXX", NULL);
-    static const char *const subs[] = {"codes", "compat", "signatures", "causes",
-                                       "causes/hardware", "causes/memory"};
+    static const char *const subs[] = {"codes",  "compat",          "signatures",
+                                       "causes", "causes/hardware", "causes/memory"};
     for (guint i = 0; i < G_N_ELEMENTS(subs); i++) {
         g_autofree char *path = g_build_filename(folder, subs[i], NULL);
         g_mkdir(path, 0700);
@@ -47,13 +47,13 @@ static inline void kb_folder_free(char *folder)
 #define KB_CAUSE(id, layer, evidence)                                                              \
     "cause: " id "\nlayer: " layer "\ntopic: t\n"                                                  \
     "title: {en: Title of " id ", zh: 标题 " id "}\n"                                              \
-    "about: {en: What happens., zh: 发生了什么。}\n"                                               \
+    "about: {en: What happens., zh: 发生了什么。}\n"                                         \
     "prior: normal\naction: {do: drain, owner: hardware, urgency: now}\n"                          \
-    "keywords: [some words, 一些词]\nevidence:\n" evidence                                         \
-    "next:\n  - test: look-" id "\n    run: cat " id "\n    cost: 2 min\n"                         \
+    "keywords: [some words, 一些词]\nevidence:\n" evidence "next:\n  - test: look-" id             \
+    "\n    run: cat " id "\n    cost: 2 min\n"                                                     \
     "    say: {en: Look at " id ", zh: 看 " id "}\n"                                               \
-    "    tells:\n      - {cause: " id ", when: {en: it is there, zh: 有}}\n"                       \
-    "      - {cause: unknown, when: {en: it is not, zh: 没有}}\n"                                  \
+    "    tells:\n      - {cause: " id ", when: {en: it is there, zh: 有}}\n"                      \
+    "      - {cause: unknown, when: {en: it is not, zh: 没有}}\n"                                \
     "fix:\n  - {en: Mend " id ", zh: 修复 " id "}\n"                                               \
     "verify:\n  - {en: Run " id " again, zh: 重跑 " id "}\nrefs: [a book]\n"
 

@@ -13,7 +13,8 @@
 
 static CtKb *program, *small;
 
-static CtExplanation *ask_of(const CtKb *kb, const char *query, const char *family, const char *lang)
+static CtExplanation *ask_of(const CtKb *kb, const char *query, const char *family,
+                             const char *lang)
 {
     GError *error = NULL;
     const CtExplainOptions options = {.family = family, .lang = lang};
@@ -129,6 +130,29 @@ static void test_attributes(void **state)
         assert_null(strstr(((const CtExplainPair *)r->more->pdata[i])->key, "_zh"));
 }
 
+static void expect_row(const char *query, const char *title)
+{
+    g_autoptr(CtExplanation) x = ask_of(program, query, NULL, "en");
+    if (!x->rows->len)
+        fail_msg("%s: no row", query);
+    const CtExplainRow *r = x->rows->pdata[0];
+    assert_string_equal(r->title, title);
+    assert_true(r->pairs->len > 1);
+}
+
+static void test_releases(void **state)
+{
+    expect_row("sm_87", "sm_87 Ampere");
+    expect_row("compute 9.0", "sm_90 Hopper");
+    expect_row("JetPack 6.2", "JetPack 6.2, L4T 36.4.3");
+    expect_row("l4t 35.4.1", "L4T 35.4.1, JetPack 5.1.2");
+    expect_row("driver 535.161.08", "driver branch 535");
+    expect_row("tensorrt 8.6", "TensorRT 8.6.0");
+    expect_row("plan tag 239", "plan tag 239");
+    g_autoptr(CtExplanation) x = ask_of(program, "jetpack 6.2", NULL, "en");
+    assert_int_equal(x->rows->len, 1);
+}
+
 static void test_suggestions(void **state)
 {
     g_autoptr(CtExplanation) name = ask_of(program, "cudaErrorIllegalAdress", NULL, "en");
@@ -155,9 +179,26 @@ static void test_hostile(void **state)
     g_autofree char *huge = g_strnfill(70000, 'x');
     assert_null(ct_explain(program, huge, &plain, &error));
     g_clear_error(&error);
-    static const char *const odd[] = {"", " ", "\"", "''", "0x", "-", "--", "99999999999999999999",
-                                      "-0x", "xid", "xid xid", "0xffffffffffffffff", "%s%n", "\xff\xfe",
-                                      "';DROP TABLE code;--", ":", "/:1", "显", "的", "\n\n"};
+    static const char *const odd[] = {"",
+                                      " ",
+                                      "\"",
+                                      "''",
+                                      "0x",
+                                      "-",
+                                      "--",
+                                      "99999999999999999999",
+                                      "-0x",
+                                      "xid",
+                                      "xid xid",
+                                      "0xffffffffffffffff",
+                                      "%s%n",
+                                      "\xff\xfe",
+                                      "';DROP TABLE code;--",
+                                      ":",
+                                      "/:1",
+                                      "显",
+                                      "的",
+                                      "\n\n"};
     for (guint i = 0; i < G_N_ELEMENTS(odd); i++) {
         g_autoptr(CtExplanation) x = ask_of(program, odd[i], NULL, "zh");
         assert_non_null(x);
@@ -224,17 +265,20 @@ static CtKb *make_small(void)
 {
     char *folder = kb_folder_new();
     kb_folder_put(folder, "vocabulary.tsv", KB_VOCABULARY);
-    kb_folder_put(folder, "codes/xid.tsv", "number\tname\tmeaning\tlayer\n79\tOFF_BUS\tGone.\thardware\n");
-    kb_folder_put(folder, "causes/hardware/bus-gone.yaml",
-                  KB_CAUSE("bus-gone", "hardware",
-                           "  - {id: r, event: xid, code: 79, weight: 9, say: {en: \"GPU {gpu} is "
-                           "gone\", zh: \"GPU {gpu} 掉了\"}}\n")
-                  "explains: [memory-leaks]\npitfalls: [{en: PCIe slots wear, zh: 掉卡也可能是插槽}]\n");
+    kb_folder_put(folder, "codes/xid.tsv",
+                  "number\tname\tmeaning\tlayer\n79\tOFF_BUS\tGone.\thardware\n");
+    kb_folder_put(
+        folder, "causes/hardware/bus-gone.yaml",
+        KB_CAUSE("bus-gone", "hardware",
+                 "  - {id: r, event: xid, code: 79, weight: 9, say: {en: \"GPU {gpu} is "
+                 "gone\", zh: \"GPU {gpu} 掉了\"}}\n") "explains: [memory-leaks]\npitfalls: [{en: "
+                                                       "PCIe slots wear, zh: 掉卡也可能是插槽}]\n");
     g_autofree char *leak = g_strdup(KB_CAUSE("memory-leaks", "memory",
                                               "  - {id: r, finding: memory-growth, weight: 9, say: "
                                               "{en: grows, zh: 增长}}\n"));
     g_auto(GStrv) parts = g_strsplit(leak, "[some words, 一些词]", 2);
-    g_autofree char *with_words = g_strjoinv("[memory leak, memory grows, 显存泄漏, 内存上涨]", parts);
+    g_autofree char *with_words =
+        g_strjoinv("[memory leak, memory grows, 显存泄漏, 内存上涨]", parts);
     kb_folder_put(folder, "causes/memory/memory-leaks.yaml", with_words);
     g_auto(GStrv) bus = NULL;
     g_autofree char *path = g_build_filename(folder, "causes/hardware/bus-gone.yaml", NULL);
@@ -270,9 +314,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),     cmocka_unit_test(test_ambiguous),
         cmocka_unit_test(test_old_numbers), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_attributes),  cmocka_unit_test(test_suggestions),
-        cmocka_unit_test(test_hostile),     cmocka_unit_test(test_cause),
-        cmocka_unit_test(test_candidates),  cmocka_unit_test(test_search),
+        cmocka_unit_test(test_attributes),  cmocka_unit_test(test_releases),
+        cmocka_unit_test(test_suggestions), cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_cause),       cmocka_unit_test(test_candidates),
+        cmocka_unit_test(test_search),
     };
     return cmocka_run_group_tests(tests, open_bases, close_bases);
 }

@@ -15,7 +15,8 @@
 #include "reason/reason.h"
 
 #define RULE(more)                                                                                 \
-    "  - {id: r, event: xid, code: [79], weight: 9, say: {en: \"says {code}\", zh: \"说 {code}\"}, "\
+    "  - {id: r, event: xid, code: [79], weight: 9, say: {en: \"says {code}\", zh: \"说 "         \
+    "{code}\"}, "                                                                                  \
     "test: {hit: a, near: b}" more "}\n"
 #define SIG(id, more)                                                                              \
     "- {id: " id ", kind: xid, anchors: [\"NVRM: Xid\"], pattern: 'NVRM: Xid (?<code>\\d+)', "     \
@@ -64,9 +65,8 @@ static void expect_cause(const char *evidence, const char *part)
 
 static void test_clean(void **state)
 {
-    g_autoptr(GPtrArray) problems =
-        lint_of(KB_CAUSE("a", "hardware", RULE("")),
-                KB_CAUSE("jetson-b", "memory", RULE("")), SIG("s", ""));
+    g_autoptr(GPtrArray) problems = lint_of(KB_CAUSE("a", "hardware", RULE("")),
+                                            KB_CAUSE("jetson-b", "memory", RULE("")), SIG("s", ""));
     if (problems->len) {
         g_autofree char *first = ct_kb_problem_format(problems->pdata[0], NULL);
         fail_msg("%s", first);
@@ -75,8 +75,9 @@ static void test_clean(void **state)
 
 static void test_rules(void **state)
 {
-    expect_cause("  - {id: r, event: xyz, weight: 9, say: {en: s, zh: 说}, test: {hit: a, near: b}}\n",
-                 "event `xyz` is not in vocabulary");
+    expect_cause(
+        "  - {id: r, event: xyz, weight: 9, say: {en: s, zh: 说}, test: {hit: a, near: b}}\n",
+        "event `xyz` is not in vocabulary");
     expect_cause(RULE(", absent: {needs: moon, weight: -1}"), "coverage `moon`");
     expect_cause(RULE(", where: \"e.moon = 1\""), "no such column: e.moon");
     expect_cause(RULE(", where: \"e.text LIKE '%x%'\""), "signature's work");
@@ -85,31 +86,44 @@ static void test_rules(void **state)
     expect_cause("  - {id: r, event: xid, weight: 9, say: {en: s, zh: 说}}\n", "has no test.hit");
     expect_cause("  - {id: r, event: xid, weight: 9, say: {en: s, zh: 说}, test: {hit: a}}\n",
                  "has no test.near");
-    expect_cause("  - {id: r, event: xid, code: [78], weight: 9, say: {en: s, zh: 说}, test: {hit: a, "
-                 "near: b}}\n", "codes/xid.tsv has no number 78");
-    expect_cause("  - {id: r, event: xid, weight: 9, say: {en: s, zh: only English}, test: {hit: a, "
-                 "near: b}}\n", "`say` has no Chinese");
-    expect_cause("  - {id: r, event: xid, weight: 9, say: {en: s, zh: \"说 {code}\"}, test: {hit: a, "
-                 "near: b}}\n", "Chinese sentence only");
-    expect_cause("  - {id: r, fact: version.driver, weight: 9, say: {en: \"s {foo}\", zh: 说}, test: "
-                 "{hit: a, near: b}}\n", "{foo} is no column");
-    expect_cause("  - {id: r, event: xid, weight: 9, say: {en: \"s {code\", zh: 说}, test: {hit: a, "
-                 "near: b}}\n", "do not pair");
-    expect_cause("  - {id: r, sql: \"SELECT 1 AS x, 2 AS y\", weight: 9, say: {en: s, zh: 说}, test: "
-                 "{hit: a, near: b}}\n", "must be `tab` and `row`");
-    expect_cause("  - {id: r, sql: \"SELECT 'event' AS tab, e.id AS row FROM event e WHERE e.kind = "
-                 "'zzz'\", weight: 9, say: {en: s, zh: 说}, test: {hit: a, near: b}}\n",
-                 "kind `zzz` is not in vocabulary");
+    expect_cause(
+        "  - {id: r, event: xid, code: [78], weight: 9, say: {en: s, zh: 说}, test: {hit: a, "
+        "near: b}}\n",
+        "codes/xid.tsv has no number 78");
+    expect_cause(
+        "  - {id: r, event: xid, weight: 9, say: {en: s, zh: only English}, test: {hit: a, "
+        "near: b}}\n",
+        "`say` has no Chinese");
+    expect_cause(
+        "  - {id: r, event: xid, weight: 9, say: {en: s, zh: \"说 {code}\"}, test: {hit: a, "
+        "near: b}}\n",
+        "Chinese sentence only");
+    expect_cause(
+        "  - {id: r, fact: version.driver, weight: 9, say: {en: \"s {foo}\", zh: 说}, test: "
+        "{hit: a, near: b}}\n",
+        "{foo} is no column");
+    expect_cause(
+        "  - {id: r, event: xid, weight: 9, say: {en: \"s {code\", zh: 说}, test: {hit: a, "
+        "near: b}}\n",
+        "do not pair");
+    expect_cause(
+        "  - {id: r, sql: \"SELECT 1 AS x, 2 AS y\", weight: 9, say: {en: s, zh: 说}, test: "
+        "{hit: a, near: b}}\n",
+        "must be `tab` and `row`");
+    expect_cause(
+        "  - {id: r, sql: \"SELECT 'event' AS tab, e.id AS row FROM event e WHERE e.kind = "
+        "'zzz'\", weight: 9, say: {en: s, zh: 说}, test: {hit: a, near: b}}\n",
+        "kind `zzz` is not in vocabulary");
     expect_cause("", "has no `evidence`");
 }
 
 /* A finding rests on a series, which no line of a test can hold. */
 static void test_findings_need_no_tests(void **state)
 {
-    g_autoptr(GPtrArray) problems = lint_of(
-        KB_CAUSE("a", "hardware",
-                 "  - {id: r, finding: memory-growth, weight: 9, say: {en: s, zh: 说}}\n"),
-        NULL, SIG("s", ""));
+    g_autoptr(GPtrArray) problems =
+        lint_of(KB_CAUSE("a", "hardware",
+                         "  - {id: r, finding: memory-growth, weight: 9, say: {en: s, zh: 说}}\n"),
+                NULL, SIG("s", ""));
     assert_int_equal(problems->len, 0);
 }
 
@@ -151,8 +165,8 @@ static void test_signatures(void **state)
          "shorter than four"},
         {"- {id: s, kind: xid, anchors: abcd, pattern: abc, test: {hit: abcd, near: abX}}\n", TRUE,
          "is short"},
-        {"- {id: s, kind: xid, anchors: abcde, pattern: abc(, test: {hit: abcde, near: x}}\n", FALSE,
-         "pattern, character"},
+        {"- {id: s, kind: xid, anchors: abcde, pattern: abc(, test: {hit: abcde, near: x}}\n",
+         FALSE, "pattern, character"},
         {"- {id: s, kind: xid, anchors: abcde, pattern: fgh, test: {hit: abcde, near: x}}\n", FALSE,
          "does not match its own hit"},
         {"- {id: s, kind: xid, anchors: abcde, pattern: abc, test: {hit: abcx, near: x}}\n", FALSE,
@@ -162,27 +176,32 @@ static void test_signatures(void **state)
         {"- {id: s, kind: xid, anchors: abcde, pattern: abc}\n", FALSE, "has no test.hit"},
         {"- {id: s, kind: xid, anchors: abcde, pattern: abc, test: {hit: abcde}}\n", TRUE,
          "has no test.near"},
-        {"- {id: s, kind: xid, anchors: [abcde, fghij], pattern: abc, test: {hit: abcde, near: x}}\n",
+        {"- {id: s, kind: xid, anchors: [abcde, fghij], pattern: abc, test: {hit: abcde, near: "
+         "x}}\n",
          TRUE, "1 of 2 anchors stand in no hit"},
-        {"- {id: s, kind: xid, family: moon, anchors: abcde, pattern: abc, test: {hit: abcde, near: "
-         "x}}\n", FALSE, "no table codes/moon.tsv"},
+        {"- {id: s, kind: xid, family: moon, anchors: abcde, pattern: abc, test: {hit: abcde, "
+         "near: "
+         "x}}\n",
+         FALSE, "no table codes/moon.tsv"},
     };
     for (guint i = 0; i < G_N_ELEMENTS(faults); i++)
         expect(cause, NULL, faults[i].yaml, faults[i].warning, faults[i].part);
     /* Stamps of the kernel are off when a pattern is tried; case may not matter. */
-    g_autoptr(GPtrArray) none = lint_of(
-        cause, NULL,
-        "- {id: s, kind: xid, nocase: true, anchors: ABCDE, pattern: '^abcde', test: {hit: \"<6>[   "
-        "12.5] abCDE\", near: \"x abcde\"}}\n");
+    g_autoptr(GPtrArray) none = lint_of(cause, NULL,
+                                        "- {id: s, kind: xid, nocase: true, anchors: ABCDE, "
+                                        "pattern: '^abcde', test: {hit: \"<6>[   "
+                                        "12.5] abCDE\", near: \"x abcde\"}}\n");
     assert_int_equal(none->len, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clean),      cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_rules),
         cmocka_unit_test(test_findings_need_no_tests),
-        cmocka_unit_test(test_causes),     cmocka_unit_test(test_signatures),
+        cmocka_unit_test(test_causes),
+        cmocka_unit_test(test_signatures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,10 +67,10 @@ typedef struct {
 } Mistake;
 
 static const Mistake MISTAKES[] = {
-    {"causes/hardware/a.yaml", KB_CAUSE("a", "hardware", "  - {id: x, event: xid, wieght: 3}\n"), 10,
-     "unknown key `wieght`; did you mean `weight`?"},
-    {"causes/hardware/a.yaml", KB_CAUSE("a", "hardware", "  - {id: x, event: xid, weight: 3}\n"), 10,
-     "`say` is missing"},
+    {"causes/hardware/a.yaml", KB_CAUSE("a", "hardware", "  - {id: x, event: xid, wieght: 3}\n"),
+     10, "unknown key `wieght`; did you mean `weight`?"},
+    {"causes/hardware/a.yaml", KB_CAUSE("a", "hardware", "  - {id: x, event: xid, weight: 3}\n"),
+     10, "`say` is missing"},
     {"causes/hardware/a.yaml", KB_CAUSE("a", "memory", ""), 2, "must be the name of the folder"},
     {"causes/hardware/a.yaml", KB_CAUSE("b", "hardware", ""), 1, "must be the name of the file"},
     {"causes/hardware/a.yaml",
@@ -123,12 +123,12 @@ static void test_mistakes(void **state)
         gboolean found = FALSE;
         for (guint j = 0; j < problems->len; j++) {
             const CtKbProblem *p = problems->pdata[j];
-            found |= strstr(p->text, m->part) && p->line == m->line &&
-                     strcmp(p->file, m->file) == 0;
+            found |=
+                strstr(p->text, m->part) && p->line == m->line && strcmp(p->file, m->file) == 0;
         }
         if (!found) {
-            g_autofree char *got =
-                problems->len ? ct_kb_problem_format(problems->pdata[0], NULL) : g_strdup("nothing");
+            g_autofree char *got = problems->len ? ct_kb_problem_format(problems->pdata[0], NULL)
+                                                 : g_strdup("nothing");
             fail_msg("mistake %u: wanted %s:%u `%s`, got %s", i, m->file, m->line, m->part, got);
         }
         sqlite3_close(db);
@@ -153,8 +153,8 @@ static void test_all_mistakes_at_once(void **state)
     /* The good file is there, the bad one not at all. */
     sqlite3_stmt *st = NULL;
     sqlite3_prepare_v2(ct_kb_db(kb),
-                       "SELECT (SELECT group_concat(id) FROM signature), count(*) FROM code", -1, &st,
-                       NULL);
+                       "SELECT (SELECT group_concat(id) FROM signature), count(*) FROM code", -1,
+                       &st, NULL);
     assert_int_equal(sqlite3_step(st), SQLITE_ROW);
     assert_string_equal(sqlite3_column_text(st, 0), "a");
     assert_int_equal(sqlite3_column_int(st, 1), 0);
@@ -174,8 +174,8 @@ static char *one_text(const CtKb *kb, const char *sql)
     sqlite3_stmt *st = NULL;
     if (sqlite3_prepare_v2(ct_kb_db(kb), sql, -1, &st, NULL) != SQLITE_OK)
         fail_msg("%s: %s", sql, sqlite3_errmsg(ct_kb_db(kb)));
-    char *text = sqlite3_step(st) == SQLITE_ROW ? g_strdup((const char *)sqlite3_column_text(st, 0))
-                                                : NULL;
+    char *text =
+        sqlite3_step(st) == SQLITE_ROW ? g_strdup((const char *)sqlite3_column_text(st, 0)) : NULL;
     sqlite3_finalize(st);
     return text;
 }
@@ -188,7 +188,8 @@ static void expect_text(const CtKb *kb, const char *sql, const char *want)
 }
 
 static const char EVIDENCE[] =
-    "  - {id: e, event: xid, code: [79, 0x50], name: [\"it's\"], severity: fatal, where: e.pid > 1, "
+    "  - {id: e, event: xid, code: [79, 0x50], name: [\"it's\"], severity: fatal, where: e.pid > "
+    "1, "
     "weight: 14, group: g, say: {en: says, zh: 说}, absent: {needs: kernel-log, weight: -6}, "
     "test: {hit: [h1, h2], near: n}}\n"
     "  - {id: f, fact: env.*, value: [a, b], weight: 3, say: {en: says, zh: 说}}\n"
@@ -206,14 +207,16 @@ static CtKb *small_base(void)
     kb_folder_put(folder, "causes/hardware/a.yaml", cause);
     kb_folder_put(folder, "causes/hardware/.hidden.yaml", "nonsense: [");
     kb_folder_put(folder, "causes/hardware/notes.txt", "nonsense: [");
-    kb_folder_put(folder, "codes/foo.tsv",
-                  "# a comment\nnumber\tname\tmessage\talso_printed\tmeaning\tpeculiar\n"
-                  "0x10\tFOO_BAD\tit is bad\tbad | very bad\tBad.\tyes\n-\tFOO_NAMED\t-\t-\t-\t-\n");
+    kb_folder_put(
+        folder, "codes/foo.tsv",
+        "# a comment\nnumber\tname\tmessage\talso_printed\tmeaning\tpeculiar\n"
+        "0x10\tFOO_BAD\tit is bad\tbad | very bad\tBad.\tyes\n-\tFOO_NAMED\t-\t-\t-\t-\n");
     kb_folder_put(folder, "compat/two-words.tsv", "a\tb_2\n1.2\t-\n");
-    kb_folder_put(folder, "signatures/s.yaml",
-                  "- id: sig\n  fact: version.driver\n  anchors: [Driver Version, other]\n"
-                  "  pattern: 'Driver Version: (?<value>\\S+)'\n  set: {name: \"a\\\"b\", free: 3}\n"
-                  "  nocase: true\n  test: {hit: 'Driver Version: 5', near: x}\n");
+    kb_folder_put(
+        folder, "signatures/s.yaml",
+        "- id: sig\n  fact: version.driver\n  anchors: [Driver Version, other]\n"
+        "  pattern: 'Driver Version: (?<value>\\S+)'\n  set: {name: \"a\\\"b\", free: 3}\n"
+        "  nocase: true\n  test: {hit: 'Driver Version: 5', near: x}\n");
     GError *error = NULL;
     CtKb *kb = ct_kb_open_folder(folder, &error);
     if (!kb)
@@ -245,7 +248,8 @@ static void test_rules(void **state)
     expect_text(kb, "SELECT needs FROM rule WHERE id = 'm'", NULL);
     expect_text(kb, "SELECT needs FROM rule WHERE id = 'q'", "fact:env.*,event:xid");
     expect_text(kb, "SELECT group_concat(kind || input, ' ') FROM rule_test", "hith1 hith2 nearn");
-    expect_text(kb, "SELECT group_concat(code || ' ' || rule) FROM rule_event WHERE code", "79 e,80 e");
+    expect_text(kb, "SELECT group_concat(code || ' ' || rule) FROM rule_event WHERE code",
+                "79 e,80 e");
     expect_text(kb, "SELECT cost_s FROM next_test", "120.0");
 }
 
@@ -254,7 +258,9 @@ static void test_tables(void **state)
     g_autoptr(CtKb) kb = small_base();
     expect_text(kb, "SELECT extra FROM code WHERE number = 16", "{\"peculiar\":\"yes\"}");
     expect_text(kb, "SELECT count(*) FROM code WHERE number IS NULL", "1");
-    expect_text(kb, "SELECT group_concat(text, '+') FROM (SELECT text FROM code_text ORDER BY rowid)", "it is bad+bad+very bad");
+    expect_text(kb,
+                "SELECT group_concat(text, '+') FROM (SELECT text FROM code_text ORDER BY rowid)",
+                "it is bad+bad+very bad");
     expect_text(kb, "SELECT a || ifnull(b_2, '?') FROM compat_two_words", "1.2?");
     expect_text(kb, "SELECT kind || ' ' || severity || nocase || fields FROM signature",
                 "fact:version.driver info1{\"name\":\"a\\\"b\",\"free\":\"3\"}");
@@ -278,7 +284,8 @@ static void test_attach(void **state)
     assert_int_equal(sqlite3_step(st), SQLITE_ROW);
     sqlite3_finalize(st);
     assert_int_not_equal(sqlite3_exec(other, "DELETE FROM kb.code", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_not_equal(sqlite3_exec(ct_kb_db(kb), "DELETE FROM code", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_not_equal(sqlite3_exec(ct_kb_db(kb), "DELETE FROM code", NULL, NULL, NULL),
+                         SQLITE_OK);
     sqlite3_close(other);
 }
 
@@ -344,11 +351,14 @@ static void test_codes_are_consistent(void **state)
     }
     sqlite3_finalize(st);
     assert_true(rows > 130);
-    expect_text(kb, "SELECT count(*) FROM code l WHERE l.family = 'cuda-legacy' AND NOT EXISTS "
-                    "(SELECT 1 FROM code c WHERE c.family = 'cuda' AND c.name = l.name AND "
-                    "c.number = json_extract(l.extra, '$.today'))", "0");
-    expect_text(kb, "SELECT count(*) FROM (SELECT family, number, name FROM code WHERE number IS NOT "
-                    "NULL GROUP BY family, number, name HAVING count(*) > 1 AND family <> 'cudnn')",
+    expect_text(kb,
+                "SELECT count(*) FROM code l WHERE l.family = 'cuda-legacy' AND NOT EXISTS "
+                "(SELECT 1 FROM code c WHERE c.family = 'cuda' AND c.name = l.name AND "
+                "c.number = json_extract(l.extra, '$.today'))",
+                "0");
+    expect_text(kb,
+                "SELECT count(*) FROM (SELECT family, number, name FROM code WHERE number IS NOT "
+                "NULL GROUP BY family, number, name HAVING count(*) > 1 AND family <> 'cudnn')",
                 "0");
     expect_text(kb, "SELECT count(*) FROM code WHERE meaning IS NULL AND family <> 'cuda-legacy'",
                 "0");
@@ -357,10 +367,14 @@ static void test_codes_are_consistent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_yaml_tree),    cmocka_unit_test(test_yaml_refuses),
-        cmocka_unit_test(test_mistakes),     cmocka_unit_test(test_all_mistakes_at_once),
-        cmocka_unit_test(test_rules),        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_attach),       cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_yaml_tree),
+        cmocka_unit_test(test_yaml_refuses),
+        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_all_mistakes_at_once),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_attach),
+        cmocka_unit_test(test_codes),
         cmocka_unit_test(test_codes_are_consistent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
