@@ -129,10 +129,11 @@ int ct_section_sniff(CtParse *parse, const CtParser **out)
     CtEmit *s = &parse->section;
     CtRawLine lines[CT_HEAD_LINES];
     guint n = MIN(s->head_lines->len, CT_HEAD_LINES);
+    /* sniff() may look for words: a NUL behind the head costs nothing. It may move the head, so
+     * it comes before the lines, which point there. */
+    g_byte_array_append(s->head, (const guint8 *)"", 1);
     for (guint i = 0; i < n; i++)
         lines[i] = head_line(s, i);
-    /* sniff() may look for words: a NUL behind the head costs nothing. */
-    g_byte_array_append(s->head, (const guint8 *)"", 1);
     int sure = ct_sniff_lines(parse, lines, n, (const char *)s->head->data, s->head->len - 1,
                               (CtHints){.command = s->command, .title = s->title}, out);
     g_byte_array_set_size(s->head, s->head->len - 1);
@@ -195,7 +196,7 @@ static void read_along(CtParse *parse, CtEmit *s, const CtLine *line, guint64 bi
 {
     for (guint bit = 0; bits; bit++, bits >>= 1) {
         const CtParser *reader = ct_signatures_reader(parse->sigs, bit);
-        if (!(bits & 1) || reader == s->parser || !reader->line)
+        if (!(bits & 1) || (reader == s->parser && !s->enough) || !reader->line)
             continue;
         if (!(s->readers & (G_GUINT64_CONSTANT(1) << bit))) {
             s->readers |= G_GUINT64_CONSTANT(1) << bit;
@@ -234,7 +235,7 @@ static void deliver(CtParse *parse, CtEmit *s, const CtLine *line, const CtPeele
                     const CtHit *hits, guint n_hits)
 {
     gboolean table = s->parser && s->parser->no_signatures;
-    if (s->parser && s->parser->line)
+    if (s->parser && s->parser->line && !s->enough)
         s->parser->line(s->state, line, s);
     if (!n_hits || (table && parse->bytes > SIGNATURES_IN_TABLES))
         return;
@@ -348,7 +349,7 @@ static void body_line(CtParse *parse, CtEmit *s, const CtRawLine *raw, const CtH
 {
     if (s->document)
         append_document(s, raw);
-    if (!(s->parser && s->parser->line) && !n_hits && !s->decode && !time_due(parse, raw))
+    if (!(s->parser && s->parser->line && !s->enough) && !n_hits && !s->decode && !time_due(parse, raw))
         return;
     if (memchr(raw->raw, '\r', raw->len))
         overwritten(parse, s, raw);
