@@ -156,6 +156,11 @@ gint64 ct_emit_section(const CtEmit *emit)
     return emit->id;
 }
 
+void ct_emit_enough(CtEmit *emit)
+{
+    emit->enough = TRUE;
+}
+
 /* ---- the table of parsers ---- */
 
 #define CT_PARSER(name) extern const CtParser ct_parser_##name;

@@ -71,6 +71,7 @@ struct CtEmit {
     guint n_kernel, n_other;
     gboolean ranked, same_rank; /* lines name a rank, and all of them the same */
     gint64 rank;
+    gboolean enough; /* its parser wants no more lines but those with its anchors */
     gboolean decode; /* lines are JSON: scanned after decoding */
     gboolean kernel_log; /* cut because its lines are the kernel's */
     guint resniffs;
@@ -109,7 +110,7 @@ struct CtParse {
     GByteArray *pending;   /* a line whose end has not come yet */
     gboolean after_empty;  /* the line before was empty */
     guint command_lines;   /* that still belong to the command of the section */
-    guint resniffs;
+    guint resniffs, kernel_changes;
     gboolean skipping;     /* the rest of a line that was too long */
     gboolean pending_cut;
     char *note;

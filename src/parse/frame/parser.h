@@ -105,6 +105,9 @@ void ct_emit_status(CtEmit *emit, CtStatus status, const char *note);
 /* What the section speaks of, when the parser knows better than the frame: "claimed" for prose,
  * "container:NAME", "process:PID". */
 void ct_emit_scope(CtEmit *emit, const char *scope);
+/* The parser of the section has seen enough: from now on it gets only the lines that hold one of
+ * its anchors, as any parser that reads along, and the rest of a large log goes by at full speed. */
+void ct_emit_enough(CtEmit *emit);
 /* For documents: a line made up from a number, so that facts have a place. */
 CtLine ct_line_at(guint number, const char *text, gsize len);
 const char *ct_emit_command(const CtEmit *emit); /* (nullable) of the section */
