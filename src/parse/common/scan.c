@@ -197,7 +197,7 @@ gboolean ct_str_uint(CtStr s, gint64 *out)
     return TRUE;
 }
 
-gboolean ct_str_take_number(CtStr *rest, double *out)
+static gboolean take_number(CtStr *rest, double *out, gboolean thousands)
 {
     char buf[48];
     gsize i = 0, n = 0, digits = 0;
@@ -211,7 +211,7 @@ gboolean ct_str_take_number(CtStr *rest, double *out)
             digits++;
         } else if (c == '.' && !point && i + 1 < s.n && g_ascii_isdigit(s.p[i + 1])) {
             point = TRUE;
-        } else if (c == ',' && !point && digits && i + 3 < s.n && g_ascii_isdigit(s.p[i + 1]) &&
+        } else if (thousands && c == ',' && !point && digits && i + 3 < s.n && g_ascii_isdigit(s.p[i + 1]) &&
                    g_ascii_isdigit(s.p[i + 2]) && g_ascii_isdigit(s.p[i + 3]) &&
                    (i + 4 >= s.n || !g_ascii_isdigit(s.p[i + 4]))) {
             continue; /* 1,099,373 */
@@ -240,6 +240,16 @@ gboolean ct_str_take_number(CtStr *rest, double *out)
     *out = value;
     *rest = ct_str_from(s, i);
     return TRUE;
+}
+
+gboolean ct_str_take_number(CtStr *rest, double *out)
+{
+    return take_number(rest, out, TRUE);
+}
+
+gboolean ct_str_take_plain(CtStr *rest, double *out)
+{
+    return take_number(rest, out, FALSE);
 }
 
 gboolean ct_str_number(CtStr s, double *out)

@@ -67,6 +67,8 @@ gboolean ct_str_uint(CtStr s, gint64 *out);
 gboolean ct_str_number(CtStr s, double *out);
 /* Reads a number at the start and returns what is left; thousands commas are allowed. */
 gboolean ct_str_take_number(CtStr *rest, double *out);
+/* The same without thousands commas, for lists ("[305,305]"). */
+gboolean ct_str_take_plain(CtStr *rest, double *out);
 
 typedef enum {
     CT_DIM_NONE, /* a bare number */

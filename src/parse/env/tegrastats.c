@@ -150,7 +150,7 @@ static void load_and_clock(CtStr s, double *load, double *clock)
     rest = ct_str_from(rest, 1);
     if (ct_str_starts(rest, "["))
         rest = ct_str_from(rest, 1);
-    while (ct_str_take_number(&rest, &n)) {
+    while (ct_str_take_plain(&rest, &n)) {
         *clock = MAX(*clock, n * 1e6);
         if (!ct_str_starts(rest, ","))
             break;
