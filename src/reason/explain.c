@@ -171,14 +171,13 @@ static gboolean look_up(CtExplainRun *x, const char *query, GError **error)
     return ct_explain_search(x, query) > 0;
 }
 
-/* A line of a log: as evidence, else as the text of a code, else by its words. */
+/* A line of a log: as evidence, else as the text of a code. Its words are not searched: any line
+ * holds some. */
 static gboolean look_up_message(CtExplainRun *x, const char *text, GError **error)
 {
     if (ct_explain_events(x, text, error))
         return TRUE;
-    if (*error)
-        return FALSE;
-    return ct_explain_text(x, text) || ct_explain_search(x, text);
+    return !*error && ct_explain_text(x, text);
 }
 
 CtExplanation *ct_explain(const CtKb *kb, const char *query, const CtExplainOptions *options,
