@@ -204,7 +204,7 @@ CtExplanation *ct_explain(const CtKb *kb, const char *query, const CtExplainOpti
     gboolean found = !*asked            ? TRUE
                      : options->message ? look_up_message(&x, asked, &why)
                                         : look_up(&x, asked, &why);
-    if (!why && !found)
+    if (!why && !found && !options->message)
         ct_explain_suggest(&x, asked);
     if (!why)
         ct_explain_finish_readings(&x);
