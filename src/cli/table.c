@@ -14,6 +14,7 @@
 /* Widths come from this many rows; later rows are written as they come. */
 #define MEASURED_ROWS 1000u
 #define COLUMN_MAX 60u
+#define NARROWEST 8u
 
 struct CtTable {
     CtTableForm form;
@@ -97,6 +98,11 @@ static void aligned_line(const CtTable *t, char **cells)
 {
     GString *line = g_string_new(NULL);
     for (guint i = 0; i < t->n_columns; i++) {
+        if (t->room && ct_text_width(cells[i]) > t->width[i]) {
+            char *fit = ct_text_fit(cells[i], t->width[i]);
+            g_free(cells[i]);
+            cells[i] = fit;
+        }
         guint width = ct_text_width(cells[i]);
         guint pad = width < t->width[i] ? t->width[i] - width : 0;
         if (t->numeric[i])
@@ -112,10 +118,31 @@ static void aligned_line(const CtTable *t, char **cells)
     puts(g_strchomp(fit));
 }
 
+/* Where the rows are wider than the terminal, the widest text gives way first; the first column
+ * says what a row is about and stays whole. */
+static void shrink(CtTable *t)
+{
+    guint total = 2 * (t->n_columns - 1);
+    for (guint i = 0; i < t->n_columns; i++)
+        total += t->width[i];
+    while (total > t->room) {
+        guint widest = 0;
+        for (guint i = 1; i < t->n_columns; i++)
+            if (!widest || t->width[i] > t->width[widest])
+                widest = i;
+        if (!widest || t->width[widest] <= NARROWEST)
+            break;
+        t->width[widest]--;
+        total--;
+    }
+}
+
 static void write_held(CtTable *t)
 {
     for (guint i = 0; i < t->n_columns; i++)
         t->width[i] = MAX(t->width[i], ct_text_width(t->names[i]));
+    if (t->room)
+        shrink(t);
     aligned_line(t, t->names);
     for (guint i = 0; i < t->held->len; i++)
         aligned_line(t, g_ptr_array_index(t->held, i));
@@ -129,7 +156,7 @@ static void aligned_row(CtTable *t, const CtCell *cells)
     for (guint i = 0; i < t->n_columns; i++) {
         row[i] = ct_text_clean(cells[i].type == CT_CELL_NULL ? "" : cells[i].text);
         if (!t->measured)
-            t->width[i] = MAX(t->width[i], MIN(ct_text_width(row[i]), COLUMN_MAX));
+            t->width[i] = MAX(t->width[i], MIN(ct_text_width(row[i]), t->room ? t->room : COLUMN_MAX));
         if (!t->measured && cells[i].type == CT_CELL_TEXT)
             t->numeric[i] = FALSE;
     }

@@ -14,7 +14,7 @@ static const struct {
 } listings[] = {
 #define BOTH(sql) {sql("en"), sql("zh")}
 #define CAUSES(l)                                                                                  \
-    "SELECT id, layer, prior, action, title_" l " AS title FROM cause "                            \
+    "SELECT id, layer, title_" l " AS title, action, prior FROM cause "                            \
     "WHERE instr(lower(id||' '||layer||' '||title_" l "), ?1) ORDER BY layer, id"
 #define RULES(l)                                                                                   \
     "SELECT cause, id AS rule, weight, evidence_group AS 'group', say_" l " AS says FROM rule "    \

@@ -5,6 +5,10 @@
 #include "cli/sql-table.h"
 #include "evidence/evidence.h"
 #include "reason/reason.h"
+#include "report/layout.h"
+
+#define SCHEMA_SQL                                                                                 \
+    "SELECT name AS 'table', sql FROM sqlite_master WHERE type = 'table' ORDER BY name"
 
 static int run_sql(sqlite3 *db, const char *sql, CtTableForm form)
 {
@@ -29,6 +33,25 @@ static int run_sql(sqlite3 *db, const char *sql, CtTableForm form)
     }
     sqlite3_finalize(st);
     return ok ? CT_EXIT_NOTHING : ct_cli_fail("query", error);
+}
+
+/* The statements that made the tables, with their comments: they explain the columns. */
+static int print_schema(sqlite3 *db)
+{
+    sqlite3_stmt *st = NULL;
+    g_autoptr(GString) out = g_string_new(NULL);
+    if (sqlite3_prepare_v2(db, SCHEMA_SQL, -1, &st, NULL) != SQLITE_OK)
+        return ct_cli_usage("query", "%s", sqlite3_errmsg(db));
+    while (sqlite3_step(st) == SQLITE_ROW) {
+        const char *sql = (const char *)sqlite3_column_text(st, 1);
+        g_auto(GStrv) lines = g_strsplit(sql ? sql : "", "\n", -1);
+        for (guint i = 0; lines[i]; i++) {
+            g_autofree char *clean = ct_text_clean(lines[i]);
+            g_string_append_printf(out, "%s%s\n", clean, lines[i + 1] ? "" : ";");
+        }
+    }
+    sqlite3_finalize(st);
+    return ct_cli_print(out->str, CT_EXIT_NOTHING);
 }
 
 static int run(int argc, char **argv)
@@ -72,13 +95,9 @@ static int run(int argc, char **argv)
     if (!db)
         return ct_cli_fail("query", error);
     ct_reason_register_sql(db);
-    code = run_sql(db,
-                   schema ? "SELECT name AS 'table', sql FROM sqlite_master WHERE type='table' "
-                            "ORDER BY name"
-                          : argv[2],
-                   json  ? CT_TABLE_JSON
-                   : csv ? CT_TABLE_CSV
-                         : CT_TABLE_ALIGNED);
+    CtTableForm form = json ? CT_TABLE_JSON : csv ? CT_TABLE_CSV : CT_TABLE_ALIGNED;
+    code = schema && form == CT_TABLE_ALIGNED ? print_schema(db)
+                                              : run_sql(db, schema ? SCHEMA_SQL : argv[2], form);
     sqlite3_close_v2(db);
     return code;
 }

@@ -165,28 +165,51 @@ static const char *next_blank(const char *p)
     return p;
 }
 
-/* A word that is wider than a line is broken by the shell's own means, a backslash at the very end
- * of a line and the next line from the left edge on; commas are where a reader expects it. */
+/* 'abc|def' and nothing else: between the quotes every character stands for itself. */
+static gboolean in_single_quotes(const char *word)
+{
+    gsize len = strlen(word);
+    return len > 2 && word[0] == '\'' && strchr(word + 1, '\'') == word + len - 1;
+}
+
+/* The part of a word that fits into `room`, up to a comma or a bar where there is one. */
+static gsize cut_of_word(const char *word, guint room)
+{
+    const char *cut = word, *good = NULL;
+    for (guint used = 0; *cut; cut = g_utf8_next_char(cut)) {
+        used += char_width(g_utf8_get_char(cut));
+        if (used > room)
+            break;
+        if (*cut == ',' || *cut == '|')
+            good = cut + 1;
+    }
+    if (good && good - word > 1)
+        cut = good;
+    return cut > word ? (gsize)(cut - word) : 1;
+}
+
+/* A word that is wider than a line is broken by the shell's own means: a backslash at the very end
+ * of a line and the next line from the left edge on. A quote is closed and opened again. Other
+ * quoted words are left whole, since within double quotes more than one thing may happen. */
 static void add_broken_word(GPtrArray *lines, GString *line, const char *word, guint width)
 {
-    while (ct_text_width(line->str) + ct_text_width(word) > width) {
-        guint room = width - MIN(width / 2, ct_text_width(line->str)) - 1;
-        const char *cut = word, *comma = NULL;
-        for (guint used = 0; *cut; cut = g_utf8_next_char(cut)) {
-            used += char_width(g_utf8_get_char(cut));
-            if (used > room)
-                break;
-            if (*cut == ',')
-                comma = cut + 1;
-        }
-        if (comma)
-            cut = comma;
-        g_string_append_len(line, word, cut - word);
+    gboolean quoted = in_single_quotes(word);
+    if (!quoted && strpbrk(word, "'\"$`\\")) {
+        g_string_append(line, word);
+        return;
+    }
+    g_autofree char *rest = quoted ? g_strndup(word + 1, strlen(word) - 2) : g_strdup(word);
+    const char *mark = quoted ? "'" : "", *p = rest;
+    guint extra = quoted ? 2 : 0;
+    while (*p && ct_text_width(line->str) + ct_text_width(p) + extra > width) {
+        guint used = MIN(width / 2, ct_text_width(line->str));
+        gsize cut = cut_of_word(p, width - used - extra - 1);
+        g_string_append_printf(line, "%s%.*s%s", mark, (int)cut, p, mark);
         g_ptr_array_add(lines, g_strconcat(line->str, "\\", NULL));
         g_string_assign(line, "\r");
-        word = cut;
+        p += cut;
     }
-    g_string_append(line, word);
+    g_string_append_printf(line, "%s%s%s", mark, p, mark);
 }
 
 GPtrArray *ct_text_wrap_command(const char *command, guint width)
@@ -207,10 +230,7 @@ GPtrArray *ct_text_wrap_command(const char *command, guint width)
         } else if (line->len) {
             g_string_append_c(line, ' ');
         }
-        if (strpbrk(word, "'\"")) /* within quotes a backslash may stand for itself */
-            g_string_append(line, word);
-        else
-            add_broken_word(lines, line, word, width);
+        add_broken_word(lines, line, word, width);
         for (p = end; *p == ' ';)
             p++;
     }

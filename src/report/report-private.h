@@ -4,6 +4,9 @@
 
 #include "report/report.h"
 
+/* A candidate of less is not worth a line where nothing is wrong. */
+#define CT_REPORT_WORTH_SHOWING 0.1
+
 typedef struct {
     gint64 id, bytes, lines, t0_ns, t1_ns;
     char *path; /* as given */

@@ -185,7 +185,7 @@ static void unread(CtPage *page, const CtReport *r, guint max)
 static void also(CtPage *page, const CtReport *r, guint max)
 {
     guint shown = 0;
-    double least = r->outcome == CT_REPORT_NOTHING ? 0.1 : 0.01;
+    double least = r->outcome == CT_REPORT_NOTHING ? CT_REPORT_WORTH_SHOWING : 0.01;
     for (guint i = r->outcome == CT_REPORT_FOUND ? 1 : 0; i < r->causes->len && shown < max; i++) {
         const CtReportCause *c = g_ptr_array_index(r->causes, i);
         if (c->h->probability < least || (c->unknown && r->outcome != CT_REPORT_FOUND))

@@ -137,7 +137,12 @@ static void nothing(CtReport *r)
                                 ? g_strdup(ct_msg(r->lang, CT_MSG_SOURCES_ONE))
                                 : ct_msgf(r->lang, CT_MSG_SOURCES_MANY, n, NULL);
     r->verdict_cause = ct_msgf(r->lang, CT_MSG_NOTHING_WRONG, what, NULL);
-    r->verdict_sure = g_strdup(ct_msg(r->lang, CT_MSG_NOTHING_SURE));
+    gboolean weak = FALSE;
+    for (guint i = 0; i < r->causes->len; i++) {
+        const CtReportCause *c = g_ptr_array_index(r->causes, i);
+        weak = weak || (!c->unknown && c->h->probability >= CT_REPORT_WORTH_SHOWING);
+    }
+    r->verdict_sure = g_strdup(ct_msg(r->lang, weak ? CT_MSG_NOTHING_WEAK : CT_MSG_NOTHING_SURE));
     r->verdict_now = g_strdup(ct_msg(r->lang, CT_MSG_ACT_NOTHING));
 }
 

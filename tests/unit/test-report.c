@@ -265,6 +265,32 @@ static void test_wrap_command(void **state)
     assert_non_null(strstr(g_ptr_array_index(lines, 1), "'a b c d e f g h'"));
 }
 
+/* What a person copies must be the same command to the shell. */
+static void test_copied_command(void **state)
+{
+    static const char *const commands[] = {
+        "printf %s aaaaaaaaaa,bbbbbbbbbb,cccccccccc,dddddddddd,eeeeeeeeee,ffffffffff",
+        "printf %s 'aaaaaaaaaa|bbbbbbbbbb $HOME cccccccccc|dddddddddd \\ eeeeeeeeee|ffffffffff'",
+        "printf %s \"one two three four five six seven eight nine ten\" 'a b' c d e f g h i j k l m",
+        "printf %s x && printf %s y || printf %s zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(commands); i++) {
+        g_autoptr(GPtrArray) lines = ct_text_wrap_command(commands[i], 30);
+        g_autoptr(GString) copied = g_string_new(NULL);
+        for (guint k = 0; k < lines->len; k++) {
+            const char *line = g_ptr_array_index(lines, k);
+            g_string_append_printf(copied, "%s%s\n", *line == '\r' ? "" : "        ",
+                                   *line == '\r' ? line + 1 : line);
+        }
+        g_autofree char *want = NULL, *got = NULL;
+        char *one[] = {"sh", "-c", (char *)commands[i], NULL}, *two[] = {"sh", "-c", copied->str, NULL};
+        assert_true(g_spawn_sync(NULL, one, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &want, NULL, NULL, NULL));
+        assert_true(g_spawn_sync(NULL, two, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &got, NULL, NULL, NULL));
+        assert_string_equal(got, want);
+        assert_true(strlen(want) > 1);
+    }
+}
+
 static void test_languages(void **state)
 {
     CtLang lang = CT_LANG_EN;
@@ -376,7 +402,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_width),        cmocka_unit_test(test_wrap),
-        cmocka_unit_test(test_wrap_command), cmocka_unit_test(test_languages),
+        cmocka_unit_test(test_wrap_command), cmocka_unit_test(test_copied_command),
+        cmocka_unit_test(test_languages),
         cmocka_unit_test(test_pages_fit),    cmocka_unit_test(test_outcomes),
         cmocka_unit_test(test_json),         cmocka_unit_test(test_colour),
     };
