@@ -72,26 +72,29 @@ static int quiet(char *buf, size_t cap, uint64_t ms)
     }
 }
 
+/* One syslog of a host: the kernel and a program complain in turn. */
 static int telling(char *buf, size_t cap, uint64_t ms)
 {
     unsigned s = (unsigned)(ms / 1000), h = s / 3600 % 24, m = s / 60 % 60, day = s / 86400 % 28 + 1;
+    int n = snprintf(buf, cap, "2026-03-%02uT%02u:%02u:%02u.%03u000+00:00 edge-3 ", day, h, m,
+                     s % 60, (unsigned)(ms % 1000));
+    size_t at = (size_t)n;
     switch (roll(3)) {
     case 0:
-        return snprintf(buf, cap,
-                        "2026-03-%02u %02u:%02u:%02u,%03u ERROR infer: CUDA error: an illegal memory "
-                        "access was encountered at worker %u batch %u\n",
-                        day, h, m, s % 60, (unsigned)(ms % 1000), roll(8), roll(10000));
+        return n + snprintf(buf + at, cap - at,
+                            "infer[812]: ERROR CUDA error: an illegal memory access was encountered "
+                            "at worker %u batch %u\n",
+                            roll(8), roll(10000));
     case 1:
-        return snprintf(buf, cap,
-                        "[%6u.%06u] NVRM: Xid (PCI:0000:%02x:00): %u, pid=%u, name=python3, Ch "
-                        "%08x\n",
-                        s, (unsigned)(ms % 1000) * 1000, roll(8) * 16 + 1, 31 + roll(2) * 12,
-                        1000 + roll(4), roll(16));
+        return n + snprintf(buf + at, cap - at,
+                            "kernel: NVRM: Xid (PCI:0000:%02x:00): %u, pid=%u, name=python3, Ch "
+                            "%08x\n",
+                            roll(8) * 16 + 1, 31 + roll(2) * 12, 1000 + roll(4), roll(16));
     default:
-        return snprintf(buf, cap,
-                        "2026-03-%02u %02u:%02u:%02u,%03u WARN pool: cudaMallocAsync failed: out of "
-                        "memory, tried %u MiB\n",
-                        day, h, m, s % 60, (unsigned)(ms % 1000), roll(4096));
+        return n + snprintf(buf + at, cap - at,
+                            "infer[812]: WARN pool: cudaMallocAsync failed: out of memory, tried %u "
+                            "MiB\n",
+                            roll(4096));
     }
 }
 

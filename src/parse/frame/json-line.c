@@ -188,18 +188,26 @@ void ct_json_bytes(const char *text, gsize len, GString *out)
 
 void ct_json_append_string(GString *out, const char *text, gssize len)
 {
-    g_autofree char *valid = g_utf8_make_valid(text, len);
-    g_string_append_c(out, '"');
-    for (const char *p = valid; *p; p++) {
-        unsigned char c = (unsigned char)*p;
-        if (c == '"' || c == '\\') {
-            g_string_append_c(out, '\\');
-            g_string_append_c(out, *p);
-        } else if (c < 0x20 || c == 0x7f) {
-            g_string_append_printf(out, "\\u%04x", c);
-        } else {
-            g_string_append_c(out, *p);
-        }
+    gsize n = len < 0 ? strlen(text) : (gsize)len;
+    g_autofree char *valid = NULL;
+    if (!g_utf8_validate(text, (gssize)n, NULL)) {
+        valid = g_utf8_make_valid(text, (gssize)n);
+        text = valid;
+        n = strlen(valid);
     }
+    g_string_append_c(out, '"');
+    const char *plain = text, *end = text + n;
+    for (const char *p = text; p < end; p++) {
+        unsigned char c = (unsigned char)*p;
+        if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f)
+            continue;
+        g_string_append_len(out, plain, p - plain);
+        if (c == '"' || c == '\\')
+            g_string_append_printf(out, "\\%c", c);
+        else
+            g_string_append_printf(out, "\\u%04x", c);
+        plain = p + 1;
+    }
+    g_string_append_len(out, plain, end - plain);
     g_string_append_c(out, '"');
 }

@@ -6,53 +6,64 @@
 
 #include "parse/frame/json-line.h"
 
+#define MAX_CAPTURE ((gsize)2000)
+#define MAX_CODES 4096u /* texts that are remembered */
+
+/* Strings live in the arena of the signatures, until the next match. */
 typedef struct {
     char *code, *name, *message, *gpu, *subject, *pid, *rank, *value;
-    GString *detail;
+    GString *detail; /* an open JSON object; empty when there is nothing */
 } Fields;
 
-static void fields_clear(Fields *f)
+static char *keep(CtSignatures *sigs, const char *text, gsize len)
 {
-    g_free(f->code);
-    g_free(f->name);
-    g_free(f->message);
-    g_free(f->gpu);
-    g_free(f->subject);
-    g_free(f->pid);
-    g_free(f->rank);
-    g_free(f->value);
-    if (f->detail)
-        g_string_free(f->detail, TRUE);
+    while (len > 0 && g_ascii_isspace(*text)) {
+        text++;
+        len--;
+    }
+    while (len > 0 && g_ascii_isspace(text[len - 1]))
+        len--;
+    len = MIN(len, MAX_CAPTURE);
+    if (sigs->arena_used + len + 1 > sizeof sigs->arena)
+        return NULL;
+    char *copy = sigs->arena + sigs->arena_used;
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    sigs->arena_used += len + 1;
+    return copy;
 }
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Fields, fields_clear)
 
 static gboolean in_detail(const GString *detail, const char *key)
 {
-    g_autofree char *quoted = g_strdup_printf("\"%s\":", key);
-    return detail->len > 0 && strstr(detail->str, quoted) != NULL;
+    gsize n = strlen(key);
+    for (const char *p = detail->str; (p = strstr(p, key)); p += n) {
+        if (p > detail->str && p[-1] == '"' && p[n] == '"' && p[n + 1] == ':')
+            return TRUE;
+    }
+    return FALSE;
 }
 
 static void add_detail(Fields *f, const char *key, const char *value)
 {
     double number;
-    if (!f->detail)
-        f->detail = g_string_new("{");
-    else if (in_detail(f->detail, key))
-        return;
-    if (f->detail->len > 1)
-        g_string_append_c(f->detail, ',');
-    ct_json_append_string(f->detail, key, -1);
-    g_string_append_c(f->detail, ':');
+    GString *d = f->detail;
     gsize len = strlen(value);
+    if (d->len == 0)
+        g_string_append_c(d, '{');
+    else if (in_detail(d, key))
+        return;
+    if (d->len > 1)
+        g_string_append_c(d, ',');
+    g_string_append_c(d, '"');
+    g_string_append(d, key);
+    g_string_append(d, "\":");
     if ((g_str_has_suffix(key, "_bytes") && ct_text_bytes(value, len, NULL, &number)) ||
         (g_str_has_suffix(key, "_ns") && ct_text_duration(value, len, NULL, &number))) {
         char buf[G_ASCII_DTOSTR_BUF_SIZE];
-        g_ascii_formatd(buf, sizeof buf, "%.0f", number);
-        g_string_append(f->detail, buf);
+        g_string_append(d, g_ascii_formatd(buf, sizeof buf, "%.0f", number));
         return;
     }
-    ct_json_append_string(f->detail, value, (gssize)len);
+    ct_json_append_string(d, value, (gssize)len);
 }
 
 static char **slot_of(Fields *f, SigField field)
@@ -84,15 +95,16 @@ static char **slot_of(Fields *f, SigField field)
 static void set_field(Fields *f, const SigCapture *c, char *value)
 {
     char **slot = slot_of(f, c->field);
+    if (!value)
+        return;
     if (!slot)
         add_detail(f, c->key, value);
     else if (!*slot)
-        *slot = g_steal_pointer(&value);
-    g_free(value);
+        *slot = value;
 }
 
-static void collect(const Signature *sig, const CtLine *line, const PCRE2_SIZE *ovector,
-                    guint n_groups, Fields *f)
+static void collect(CtSignatures *sigs, const Signature *sig, const CtLine *line,
+                    const PCRE2_SIZE *ovector, guint n_groups, Fields *f)
 {
     for (guint i = 0; i < sig->captures->len; i++) {
         const SigCapture *c = &g_array_index(sig->captures, SigCapture, i);
@@ -100,12 +112,12 @@ static void collect(const Signature *sig, const CtLine *line, const PCRE2_SIZE *
             continue;
         PCRE2_SIZE from = ovector[2 * c->group], to = ovector[2 * c->group + 1];
         if (to > from && to <= line->len)
-            set_field(f, c, ct_text_strip(line->text + from, to - from));
+            set_field(f, c, keep(sigs, line->text + from, to - from));
     }
     for (guint i = 0; i < sig->captures->len; i++) {
         const SigCapture *c = &g_array_index(sig->captures, SigCapture, i);
         if (c->value)
-            set_field(f, c, g_strdup(c->value));
+            set_field(f, c, keep(sigs, c->value, strlen(c->value)));
     }
 }
 
@@ -124,37 +136,54 @@ static gboolean integer(const char *text, gint64 *out)
     return TRUE;
 }
 
+static gboolean number_of(CtSignatures *sigs, const char *family, const char *text, gint64 *out)
+{
+    g_string_assign(sigs->key, family);
+    g_string_append_c(sigs->key, ' ');
+    g_string_append(sigs->key, text);
+    CodeOfText *c = g_hash_table_lookup(sigs->codes, sigs->key->str);
+    if (!c) {
+        if (g_hash_table_size(sigs->codes) >= MAX_CODES)
+            g_hash_table_remove_all(sigs->codes);
+        c = g_new0(CodeOfText, 1);
+        c->known = ct_kb_code_number(sigs->kb, family, text, &c->number);
+        g_hash_table_insert(sigs->codes, g_strdup(sigs->key->str), c);
+    }
+    if (c->known)
+        *out = c->number;
+    return c->known;
+}
+
+static const char *name_of(const CtSignatures *sigs, Signature *sig, gint64 code)
+{
+    if (!sig->has_last_code || sig->last_code != code) {
+        sig->last_code = code;
+        sig->has_last_code = TRUE;
+        sig->last_name = ct_kb_code_name(sigs->kb, sig->family, code);
+    }
+    return sig->last_name;
+}
+
 /* Completes number and name of an error from whatever of number, name and text the line has. */
-static void resolve(const CtSignatures *sigs, const Signature *sig, Fields *f, gint64 *code,
+static void resolve(CtSignatures *sigs, Signature *sig, Fields *f, gint64 *code,
                     gboolean *has_code)
 {
     *has_code = f->code && integer(f->code, code);
     if (!sig->family || !sigs->kb)
         return;
     if (!*has_code && f->name)
-        *has_code = ct_kb_code_number(sigs->kb, sig->family, f->name, code);
+        *has_code = number_of(sigs, sig->family, f->name, code);
     if (!*has_code && f->message) {
-        *has_code = ct_kb_code_number(sigs->kb, sig->family, f->message, code);
+        *has_code = number_of(sigs, sig->family, f->message, code);
         gsize len = strlen(f->message);
         if (!*has_code && len > 1 && strchr(".!\"'", f->message[len - 1])) {
             f->message[len - 1] = '\0';
-            *has_code = ct_kb_code_number(sigs->kb, sig->family, f->message, code);
+            *has_code = number_of(sigs, sig->family, f->message, code);
         }
     }
-    const char *name = *has_code ? ct_kb_code_name(sigs->kb, sig->family, *code) : NULL;
-    if (name) {
-        g_free(f->name);
-        f->name = g_strdup(name);
-    }
-}
-
-static char *canonical_gpu(char *gpu)
-{
-    char *better = gpu ? ct_text_gpu(gpu, strlen(gpu)) : NULL;
-    if (!better)
-        return gpu;
-    g_free(gpu);
-    return better;
+    const char *name = *has_code ? name_of(sigs, sig, *code) : NULL;
+    if (name)
+        f->name = keep(sigs, name, strlen(name));
 }
 
 static void emit_fact(const Signature *sig, CtEmit *emit, const CtLine *line, const Fields *f)
@@ -172,30 +201,32 @@ static void emit_fact(const Signature *sig, CtEmit *emit, const CtLine *line, co
         ct_emit_fact(emit, line, f->subject, sig->kind, value);
 }
 
-void ct_signature_emit(CtSignatures *sigs, const Signature *sig, CtEmit *emit, const CtLine *line,
+void ct_signature_emit(CtSignatures *sigs, Signature *sig, CtEmit *emit, const CtLine *line,
                        const PCRE2_SIZE *ovector, guint n_groups)
 {
-    g_auto(Fields) f = {0};
-    collect(sig, line, ovector, n_groups, &f);
+    Fields f = {.detail = sigs->detail};
+    sigs->arena_used = 0;
+    g_string_truncate(sigs->detail, 0);
+    collect(sigs, sig, line, ovector, n_groups, &f);
     if (sig->is_fact) {
         emit_fact(sig, emit, line, &f);
         return;
     }
     CtEventRow row = {.kind = sig->kind, .severity = sig->severity};
     resolve(sigs, sig, &f, &row.code, &row.has_code);
-    f.gpu = canonical_gpu(f.gpu);
+    g_autofree char *gpu = f.gpu ? ct_text_gpu(f.gpu, strlen(f.gpu)) : NULL;
     /* The text of a code that no table knows is still worth keeping. */
     if (f.message && (!row.has_code || !sig->family))
         add_detail(&f, "message", f.message);
     if (f.value)
         add_detail(&f, "value", f.value);
-    if (f.detail)
+    if (f.detail->len > 0)
         g_string_append_c(f.detail, '}');
     row.name = f.name;
     row.subject = f.subject;
-    row.gpu = f.gpu;
+    row.gpu = gpu ? gpu : f.gpu;
     row.has_pid = f.pid && integer(f.pid, &row.pid);
     row.has_rank = f.rank && integer(f.rank, &row.rank);
-    row.detail = f.detail ? f.detail->str : NULL;
+    row.detail = f.detail->len > 0 ? f.detail->str : NULL;
     ct_emit_event(emit, line, row);
 }

@@ -29,8 +29,16 @@ typedef struct {
     guint kind_slot;      /* one number per kind */
     pcre2_code *code;     /* NULL until the first line */
     GArray *captures;     /* SigCapture, constants first */
+    gint64 last_code;     /* with last_name, of the last match */
+    const char *last_name;
+    gboolean has_last_code;
     guint64 last_line;    /* serial number of the line that it was queued for */
 } Signature;
+
+typedef struct {
+    gint64 number;
+    gboolean known;
+} CodeOfText;
 
 struct CtSignatures {
     const CtKb *kb;
@@ -42,10 +50,15 @@ struct CtSignatures {
     GArray *queue;        /* Signature *, of the line at hand */
     GArray *kind_done;    /* guint64 serial number per kind */
     guint64 serial;
+    GHashTable *codes;    /* "family text" -> CodeOfText, since a log says the same all the time */
+    GString *key;
+    char arena[64 * 1024]; /* captures of one match */
+    gsize arena_used;
+    GString *detail;
     pcre2_match_data *match;
     pcre2_match_context *limits;
 };
 
 /* Emits what a match says. */
-void ct_signature_emit(CtSignatures *sigs, const Signature *sig, CtEmit *emit, const CtLine *line,
+void ct_signature_emit(CtSignatures *sigs, Signature *sig, CtEmit *emit, const CtLine *line,
                        const PCRE2_SIZE *ovector, guint n_groups);

@@ -205,6 +205,9 @@ CtSignatures *ct_signatures_new(const CtKb *kb, const CtParser *const *parsers, 
     sigs->users = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
     sigs->readers = g_array_new(FALSE, FALSE, sizeof(CtParser *));
     sigs->queue = g_array_new(FALSE, FALSE, sizeof(Signature *));
+    sigs->codes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    sigs->key = g_string_new(NULL);
+    sigs->detail = g_string_new(NULL);
     sigs->kind_done = g_array_new(FALSE, FALSE, sizeof(guint64));
     if (kb && (!read_signatures(sigs, by_id, error) || !read_anchors(sigs, by_id, known, error))) {
         ct_signatures_free(sigs);
@@ -225,6 +228,9 @@ void ct_signatures_free(CtSignatures *sigs)
     g_array_unref(sigs->readers);
     g_array_unref(sigs->queue);
     g_array_unref(sigs->kind_done);
+    g_hash_table_unref(sigs->codes);
+    g_string_free(sigs->key, TRUE);
+    g_string_free(sigs->detail, TRUE);
     pcre2_match_data_free(sigs->match);
     pcre2_match_context_free(sigs->limits);
     g_free(sigs);
@@ -296,12 +302,20 @@ static gboolean run_one(CtSignatures *sigs, Signature *s, CtEmit *emit, const Ct
     return TRUE;
 }
 
-static int by_rank(gconstpointer a, gconstpointer b)
+static gboolean before(const Signature *a, const Signature *b)
 {
-    const Signature *x = *(Signature *const *)a, *y = *(Signature *const *)b;
-    if (x->priority != y->priority)
-        return x->priority > y->priority ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+    return a->priority != b->priority ? a->priority > b->priority : a->order < b->order;
+}
+
+/* Into its place: higher priority first, then the order of the file. A line has a handful. */
+static void enqueue(CtSignatures *sigs, Signature *s)
+{
+    guint i = sigs->queue->len;
+    g_array_append_val(sigs->queue, s);
+    Signature **q = (Signature **)(void *)sigs->queue->data;
+    for (; i > 0 && before(s, q[i - 1]); i--)
+        q[i] = q[i - 1];
+    q[i] = s;
 }
 
 void ct_signatures_apply(CtSignatures *sigs, CtEmit *emit, const CtLine *line,
@@ -319,11 +333,9 @@ void ct_signatures_apply(CtSignatures *sigs, CtEmit *emit, const CtLine *line,
             if (s->last_line == sigs->serial || !in_scope(s, kernel))
                 continue;
             s->last_line = sigs->serial;
-            g_array_append_val(sigs->queue, s);
+            enqueue(sigs, s);
         }
     }
-    if (sigs->queue->len > 1)
-        g_array_sort(sigs->queue, by_rank);
     for (guint i = 0; i < sigs->queue->len; i++) {
         Signature *s = g_array_index(sigs->queue, Signature *, i);
         guint64 *done = &g_array_index(sigs->kind_done, guint64, s->kind_slot);

@@ -469,14 +469,16 @@ static gboolean day_time(Cursor *c, CtStamp *out)
     return TRUE;
 }
 
+typedef gboolean (*Form)(Cursor *, Civil *);
+
 static gboolean civil(Cursor *c, CtStamp *out)
 {
-    static gboolean (*const forms[])(Cursor *, Civil *) = {iso, month_first, named_month, glog,
-                                                           chinese};
-    for (gsize i = 0; i < G_N_ELEMENTS(forms); i++) {
+    static const Form digits_first[] = {iso, month_first, named_month, chinese, NULL};
+    static const Form letters_first[] = {named_month, glog, NULL};
+    for (const Form *form = g_ascii_isdigit(*c->p) ? digits_first : letters_first; *form; form++) {
         Civil v = {0};
         Cursor at = *c;
-        if (!forms[i](&at, &v) || (at.p < at.end && g_ascii_isalnum(*at.p)))
+        if (!(*form)(&at, &v) || (at.p < at.end && g_ascii_isalnum(*at.p)))
             continue;
         if (!v.has_year)
             v.year = 1970;

@@ -56,29 +56,32 @@ static gboolean kernel_line(const CtEmit *s, const char *raw, gsize len)
            (len == 0 || raw[0] == ' ' || raw[0] == '\t' || ct_text_starts(raw, len, "NVRM:"));
 }
 
-/* Two kernel lines in a row in other text begin a kernel log; three lines of other text end it. */
-static gboolean kernel_change(const CtEmit *s, const CtRawLine *line, Ahead ahead, CtCut *cut)
+/* TRUE when the next n lines are of the kernel, or none of them is. */
+static gboolean run_ahead(const CtEmit *s, Ahead ahead, guint n, gboolean kernel)
 {
     const char *next;
     gsize len;
+    for (guint i = 0; i < n && next_line(&ahead, &next, &len); i++) {
+        gboolean is = kernel ? ct_envelope_is_kernel(next, len) : kernel_line(s, next, len);
+        if (is != kernel)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* Two kernel lines in a row in other text begin a kernel log; three lines of other text end it.
+ * On a console where both write, the runs that it takes grow with every change. */
+static gboolean kernel_change(CtParse *parse, const CtRawLine *line, Ahead ahead, CtCut *cut)
+{
+    const CtEmit *s = &parse->section;
     gboolean kernel = kernel_line(s, line->raw, line->len);
-    if (s->open && kernel == s->kernel_log)
+    guint run = (kernel ? 1 : 2) + MIN(parse->kernel_changes / 4, 60);
+    if (s->open && (kernel == s->kernel_log || !run_ahead(s, ahead, run, kernel)))
         return FALSE;
-    if (kernel) {
-        if (s->open && next_line(&ahead, &next, &len) && !ct_envelope_is_kernel(next, len))
-            return FALSE;
-        *cut = (CtCut){.kind = CT_CUT_KERNEL};
-        return TRUE;
-    }
-    if (!s->open)
+    if (!s->open && !kernel)
         return FALSE;
-    for (int i = 0; i < 2; i++) {
-        if (!next_line(&ahead, &next, &len))
-            break;
-        if (kernel_line(s, next, len))
-            return FALSE;
-    }
-    *cut = (CtCut){.kind = CT_CUT_NONE};
+    parse->kernel_changes++;
+    *cut = (CtCut){.kind = kernel ? CT_CUT_KERNEL : CT_CUT_NONE};
     return TRUE;
 }
 
@@ -266,7 +269,7 @@ static gboolean cut_before(CtParse *parse, const CtRawLine *line, Ahead ahead)
             return FALSE;
         }
     }
-    if (possibly_kernel(s, line) && kernel_change(s, line, ahead, &cut))
+    if (possibly_kernel(s, line) && kernel_change(parse, line, ahead, &cut))
         start(parse, line->number, &cut);
     else if (!s->open || untitled_cut(parse, line, ahead))
         start(parse, line->number, NULL);
