@@ -148,7 +148,8 @@ GPtrArray *ct_text_wrap(const char *text, guint width, guint max)
     return lines;
 }
 
-/* The next blank at or after `p` that stands outside quotes, or the end. */
+/* The next blank at or after `p` that stands outside quotes, or the end. A placeholder such as
+ * "<the program>" counts as quoted. */
 static const char *next_blank(const char *p)
 {
     char quote = 0;
@@ -157,6 +158,8 @@ static const char *next_blank(const char *p)
             quote = *p == quote ? 0 : quote;
         else if (*p == '\'' || *p == '"')
             quote = *p;
+        else if (*p == '<' && g_ascii_isalpha(p[1]) && strchr(p, '>'))
+            quote = '>';
         else if (*p == '\\' && p[1])
             p++;
         else if (*p == ' ')

@@ -29,12 +29,12 @@ static const guint tightest[N_LIMITS] = {
 static const struct {
     guint limit, value;
 } wider[] = {
-    {OUTCOMES, 2},     {FIX_WRAP, 2},      {EVIDENCE, 3}, {EVIDENCE_WRAP, 2}, {SEEN, 4},
-    {ALSO, 2},         {SAY_WRAP, 1},      {FIX, 2},      {FIX_WRAP, 4},      {OUTCOME_WRAP, 2},
-    {THEN, 1},         {EVIDENCE_WRAP, 3}, {SEEN, 6},     {EVIDENCE, 4},      {OUTCOMES, 3},
-    {SAY_WRAP, 2},     {ALSO, 3},          {MISSING, 2},  {AGAINST, 2},       {UNREAD, 2},
-    {SPACED, 1},       {FIX, 3},           {EVIDENCE, 6}, {OUTCOMES, 4},      {ALSO, 5},
-    {OUTCOME_WRAP, 3}, {UNREAD, 3},        {THEN, 2},     {FIX, 5},           {SEEN, 9},
+    {OUTCOMES, 2}, {FIX_WRAP, 2},      {EVIDENCE, 3}, {EVIDENCE_WRAP, 2}, {SEEN, 4},
+    {ALSO, 2},     {SAY_WRAP, 1},      {SPACED, 1},   {FIX, 2},           {FIX_WRAP, 4},
+    {THEN, 1},     {OUTCOME_WRAP, 2},  {SEEN, 6},     {EVIDENCE, 4},      {EVIDENCE_WRAP, 3},
+    {OUTCOMES, 3}, {SAY_WRAP, 2},      {ALSO, 3},     {MISSING, 2},       {AGAINST, 2},
+    {UNREAD, 2},   {FIX, 3},           {EVIDENCE, 6}, {OUTCOMES, 4},      {ALSO, 5},
+    {UNREAD, 3},   {OUTCOME_WRAP, 3},  {THEN, 2},     {FIX, 5},           {SEEN, 9},
 };
 
 static guint place_width(const GPtrArray *lines, guint n)
@@ -55,7 +55,8 @@ static char *same_elsewhere(const CtReport *r, const GPtrArray *lines, guint fro
     guint n = 0;
     for (guint i = from + 1; i < lines->len; i++) {
         const CtReportLine *line = g_ptr_array_index(lines, i);
-        if (!*line->place || !g_str_equal(line->text, first->text) || ++n > 3)
+        if (!*line->place || !g_str_equal(line->text, first->text) ||
+            g_str_equal(line->place, first->place) || ++n > 3)
             continue;
         gboolean same_file = g_strcmp0(line->c->source, first->c->source) == 0 && line->c->line;
         g_string_append(places, n > 1 ? ", " : "");
@@ -205,7 +206,8 @@ static void then(CtPage *page, const CtReport *r, const CtReportCause *lead, gui
     for (guint i = 0; i < r->consequences->len; i++) {
         const CtReportCause *c = g_ptr_array_index(r->consequences, i);
         if (g_strcmp0(c->h->explained_by, lead->h->cause) == 0)
-            g_string_append_printf(all, "%s%s", all->len ? "; " : "", c->title);
+            g_string_append_printf(all, "%s%s", all->len ? ct_msg(r->lang, CT_MSG_SEMICOLON) : "",
+                                   c->title);
     }
     if (all->len && max)
         ct_page_text(page, ct_msg(r->lang, CT_MSG_THEN), CT_INK_PLAIN, all->str, max);
