@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+G_GNUC_PRINTF(4, 0)
 static void add_problem(CtKbBuild *b, guint line, guint column, const char *format, va_list ap)
 {
     CtKbProblem *p = g_new0(CtKbProblem, 1);

@@ -57,8 +57,9 @@ int ct_sniff_ahead(CtParse *parse, const char *p, const char *end, CtHints hints
             len--;
         if (n > 0 && ct_cut_possible(p, len) && ct_cut_prompt(p, len, &cut))
             break;
-        lines[n++] = (CtRawLine){.raw = p, .len = MIN(len, CT_MAX_LINE),
-                                 .number = parse->line_number + n};
+        n++;
+        lines[n - 1] = (CtRawLine){
+            .raw = p, .len = MIN(len, CT_MAX_LINE), .number = parse->line_number + n};
         p = nl ? nl + 1 : end;
     }
     g_autofree char *head = g_strndup(start, MIN((gsize)(p - start), CT_HEAD_BYTES));
