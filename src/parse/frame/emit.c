@@ -30,8 +30,21 @@ static gint64 time_before(const CtEmit *emit, const CtLine *line)
                : CT_TIME_UNKNOWN;
 }
 
+/* What a program's text is able to tell. */
+static gboolean told_by_source(const char *kind)
+{
+    static const char *const kinds[] = {"code-hint", "object-created", "device-selected"};
+    for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        if (strcmp(kinds[i], kind) == 0)
+            return TRUE;
+    }
+    return FALSE;
+}
+
 gint64 ct_emit_event(CtEmit *emit, const CtLine *line, CtEventRow row)
 {
+    if (emit->parser && emit->parser->is_source && !told_by_source(row.kind))
+        return 0;
     g_autofree char *text = row.text ? NULL : quote(line);
     row.section = emit->id;
     if (text)

@@ -68,6 +68,8 @@ typedef struct {
     /* Whole documents (XML, JSON): instead of line(); at most CT_MAX_DOCUMENT bytes, NUL follows. */
     void (*document)(const char *data, gsize len, guint first_line, CtEmit *emit);
     gboolean no_signatures; /* a table of numbers: signatures would only cost time */
+    gboolean is_source;     /* program text: signatures state facts and hints of it, but a message
+                             * that stands in a string literal has not happened */
     /* Ends with NULL. A parser that sets it also reads along in text sections that no parser won
      * or that a parser other than itself won, unless the winner has no_signatures; there it sees
      * only the lines that hold one of these literals (they join the prefilter). begin() is called
