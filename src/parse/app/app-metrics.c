@@ -116,8 +116,9 @@ static gsize unit_length(CtStr s, CtDim *dim, double *factor)
         n++;
     if (n && w.p[n - 1] == '/')
         n--;
-    if (!n || (n < w.n && (g_ascii_isdigit(w.p[n]) || w.p[n] == '_')))
-        return 0;
+    if (!n || (n < w.n && (g_ascii_isdigit(w.p[n]) || w.p[n] == '_' || w.p[n] == '=' ||
+                           (w.p[n] == ':' && blank))))
+        return 0; /* the next key: "frames=250 fps=25.0" */
     /* "M", "T", "x" and the like are no units here. */
     if (n == 1 && w.p[0] != 's' && w.p[0] != '%' && w.p[0] != 'W' && w.p[0] != 'C')
         return 0;

@@ -11,9 +11,34 @@ typedef struct {
     guint lines;
 } State;
 
+/* Parsers that read versions themselves. */
+static gboolean read_already(CtEmit *emit)
+{
+    static const char *const parsers[] = {"versions", "packages", "modules", "docker-info",
+                                          "package-history", "loader", "environment",
+                                          "memory-info", "host-status", "compose",
+                                          "docker-inspect"};
+    sqlite3_stmt *st = NULL;
+    gboolean already = FALSE;
+    if (sqlite3_prepare_v2(ct_evidence_db(ct_emit_evidence(emit)),
+                           "SELECT parser FROM section WHERE id=?", -1, &st, NULL) != SQLITE_OK)
+        return FALSE;
+    sqlite3_bind_int64(st, 1, ct_emit_section(emit));
+    if (sqlite3_step(st) == SQLITE_ROW) {
+        const char *parser = (const char *)sqlite3_column_text(st, 0);
+        for (gsize i = 0; parser && i < G_N_ELEMENTS(parsers); i++)
+            already |= strcmp(parser, parsers[i]) == 0;
+        already |= parser && g_str_has_prefix(parser, "nvidia-smi");
+    }
+    sqlite3_finalize(st);
+    return already;
+}
+
 static gpointer begin(CtEmit *emit)
 {
     State *st = g_new0(State, 1);
+    if (read_already(emit))
+        st->lines = MAX_LINES;
     st->seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     return st;
 }

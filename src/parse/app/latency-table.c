@@ -125,15 +125,29 @@ static gint64 time_of(State *st, CtStr cell, double factor, gboolean factor_give
             /* Seconds with a fraction lose digits in a double: the parts apart. */
             gint64 whole;
             gssize dot = ct_str_find(cell, ".");
-            if (dot > 0 && ct_str_uint(ct_str_head(cell, (gsize)dot), &whole))
-                t = whole * 1000000000 + (gint64)((n - (double)whole) * 1e9);
-            else
+            if (dot > 0 && ct_str_uint(ct_str_head(cell, (gsize)dot), &whole)) {
+                t = whole * 1000000000;
+                gint64 unit = 100000000;
+                for (gsize i = (gsize)dot + 1; i < cell.n && g_ascii_isdigit(cell.p[i]); i++) {
+                    t += (cell.p[i] - '0') * unit;
+                    unit /= 10;
+                }
+            } else {
                 t = (gint64)(n * 1e9);
+            }
         } else {
             return (gint64)(n * (factor_given ? factor : 1e9)) + 1; /* since a start */
         }
         st->wall = TRUE;
         return t;
+    }
+    char whole[40]; /* a table of minutes has no seconds */
+    if (cell.n >= 15 && cell.n <= 17 && cell.p[cell.n - 3] == ':') {
+        g_snprintf(whole, sizeof(whole), "%.*s:00", (int)cell.n, cell.p);
+        cell = ct_str_of(whole);
+    } else if (cell.n == 10 && (cell.p[4] == '-' || cell.p[4] == '/')) {
+        g_snprintf(whole, sizeof(whole), "%.*s 00:00:00", (int)cell.n, cell.p);
+        cell = ct_str_of(whole);
     }
     if (ct_text_time(cell.p, cell.n, &t, &used, &no_year)) {
         st->wall = TRUE;

@@ -140,7 +140,8 @@ static void latency(Words *w, const char *statistic, CtMetricName *out)
         "pass", "frame", "step", "iter", "iteration", "it", "query", "per-request", "runtime",
         "exec", "execution", "wall", "cost", "of", "a", "the", "is", "was", "done", "finished",
         "completed", "served", "handled", "processed", "item", "batch", "call", "run", "service",
-        "predict", "prediction", "proc", "processing", "host"};
+        "predict", "prediction", "proc", "processing", "host", "ms", "us", "s", "sec", "boxes",
+        "and", "for", "with", "after"};
     char stage[40] = "";
     for (guint i = 0; i < w->n; i++) {
         gboolean generic = FALSE;

@@ -151,6 +151,8 @@ static gboolean gpus(CtEmit *emit, const CtLine *line, CtStr s, GHashTable *seen
             bare = FALSE;
         }
         CtStr name = ct_str_strip(ct_str_head(start, start.n - end.n));
+        if (ct_str_ends(name, " GPU") && !ct_str_ends(name, "Laptop GPU"))
+            name.n -= 4;
         if (!number || name.n > 60 || name.n < 2 || ct_str_has(name, "L4T"))
             continue;
         emit_gpu(emit, line, s, i, name, seen);

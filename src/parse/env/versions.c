@@ -175,7 +175,13 @@ static gboolean tool_line(CtStr s)
 
 static gboolean log_like(const CtSniff *sniff)
 {
+    static const char *const words[] = {"Traceback", "ERROR", "WARN", "[TRT]", "[TensorRT]", "[I] ",
+                                        "[E] ", "[W] ", "NCCL INFO", "INFO ", "Error:", "[info]",
+                                        "Exception", "&&&& "};
     guint stamped = 0;
+    for (gsize k = 0; k < G_N_ELEMENTS(words); k++)
+        if (ct_sniff_has(sniff, words[k]))
+            return TRUE;
     for (guint i = 0; i < sniff->n_lines; i++)
         stamped += sniff->lines[i].envelope != CT_ENVELOPE_NONE ||
                    sniff->lines[i].len < sniff->lines[i].raw_len;

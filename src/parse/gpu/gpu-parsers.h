@@ -17,7 +17,7 @@ typedef struct CtSmiTree CtSmiTree;
 CtSmiTree *ct_smi_tree_new(CtEmit *emit);
 /* Emits what is held back and the coverage of what was seen; frees the tree. */
 void ct_smi_tree_finish(CtSmiTree *tree, CtEmit *emit);
-void ct_smi_tree_time(CtSmiTree *tree, CtEmit *emit, CtStr stamp);
+void ct_smi_tree_time(CtSmiTree *tree, CtEmit *emit, const CtLine *line, CtStr stamp);
 void ct_smi_tree_attached(CtSmiTree *tree, CtEmit *emit, const CtLine *line, CtStr count);
 void ct_smi_tree_gpu(CtSmiTree *tree, CtEmit *emit, const CtLine *line, CtStr pci);
 /* One value. `path` is made of slugs ("ecc-errors/volatile/sram-correctable"). */

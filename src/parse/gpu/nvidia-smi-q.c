@@ -46,7 +46,7 @@ static gboolean top_line(State *st, CtStr key, CtStr value, const CtLine *line, 
         {"CUDA UMD Version", "version.cuda.driver"},
     };
     if (ct_str_eq(key, "Timestamp")) {
-        ct_smi_tree_time(st->tree, emit, value);
+        ct_smi_tree_time(st->tree, emit, line, value);
         st->in_gpu = FALSE;
         return TRUE;
     }

@@ -137,6 +137,11 @@ static void begin_table(State *st, CtEmit *emit)
     end_table(st, emit);
     st->tables++;
     st->part = PART_HEAD;
+    if (st->t_ns != CT_TIME_UNKNOWN && st->tables == 1) {
+        char text[32];
+        g_snprintf(text, sizeof(text), "%" G_GINT64_FORMAT, st->t_ns);
+        ct_emit_number(emit, NULL, NULL, "snapshot.time", (double)st->t_ns, text);
+    }
 }
 
 static void gpu_first_row(State *st, CtStr *cells, guint n, const CtLine *line, CtEmit *emit)

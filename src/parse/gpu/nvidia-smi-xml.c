@@ -51,7 +51,7 @@ static void on_start(GMarkupParseContext *xml, const gchar *name, const gchar **
 static void top_value(State *st, const char *slug, CtStr value)
 {
     if (strcmp(slug, "timestamp") == 0)
-        ct_smi_tree_time(st->tree, st->emit, value);
+        ct_smi_tree_time(st->tree, st->emit, st->line, value);
     else if (strcmp(slug, "driver-version") == 0 || strcmp(slug, "kmd-version") == 0)
         ct_nvidia_version(st->emit, st->line, "version.driver", value);
     else if (strcmp(slug, "cuda-version") == 0 || strcmp(slug, "cuda-umd-version") == 0)

@@ -166,7 +166,7 @@ static void end_gpu(CtSmiTree *tree, CtEmit *emit)
     tree->process_count = 0;
 }
 
-void ct_smi_tree_time(CtSmiTree *tree, CtEmit *emit, CtStr stamp)
+void ct_smi_tree_time(CtSmiTree *tree, CtEmit *emit, const CtLine *line, CtStr stamp)
 {
     gint64 t;
     gsize used;
@@ -181,6 +181,7 @@ void ct_smi_tree_time(CtSmiTree *tree, CtEmit *emit, CtStr stamp)
     if (ct_text_time(stamp.p, stamp.n, &t, &used, &no_year)) {
         tree->t_ns = t;
         ct_emit_clock(emit, "wall");
+        ct_emit_number(emit, line, NULL, "snapshot.time", (double)t, CT_STR_BUF(stamp));
     }
 }
 
