@@ -123,15 +123,30 @@ static void read_advice(CtReason *r, CtHypothesis *h)
     sqlite3_finalize(st);
 }
 
+/* The knowledge base may hold rules for `unknown` too (a code that means nothing); they add to
+ * it, but it is no candidate among the others. */
 static CtHypothesis *make_unknown(CtReason *r)
 {
-    CtHypothesis *h = ct_hypothesis_new("unknown");
+    CtHypothesis *h = NULL;
+    double evidence = 0;
+    for (guint i = 0; i < r->candidates->len && !h; i++) {
+        CtCandidate *c = g_ptr_array_index(r->candidates, i);
+        if (strcmp(c->hypothesis->cause, "unknown") != 0)
+            continue;
+        ct_score_groups(c);
+        evidence = c->positive + c->negative;
+        h = g_steal_pointer(&c->hypothesis);
+        g_ptr_array_remove_index(r->candidates, i);
+    }
+    if (!h)
+        h = ct_hypothesis_new("unknown");
     read_cause(r, h);
     if (strcmp(h->title, "unknown") == 0) {
         g_free(h->title);
         h->title = g_strdup(ct_lang(r, "Evidence does not single out a cause", "证据不足以确定原因"));
     }
-    h->prior = h->score = CT_UNKNOWN_SCORE;
+    h->prior = CT_UNKNOWN_SCORE;
+    h->score = CT_UNKNOWN_SCORE + evidence;
     h->cap = 1;
     return h;
 }
@@ -251,8 +266,8 @@ static gboolean run(CtReason *r, GError **error)
     ct_presence_read(r);
     if (!ct_rules_run(r, error))
         return FALSE;
-    add_up(r);
     CtHypothesis *unknown = make_unknown(r);
+    add_up(r);
     share_out(r, unknown);
     ct_wanted_by_unknown(r, unknown);
     list_them(r, unknown);

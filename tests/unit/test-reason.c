@@ -98,6 +98,20 @@ static void nothing_gives_unknown(void **state)
         assert_int_equal(((CtLayer *)g_ptr_array_index(d->layers, i))->state, CT_LAYER_UNKNOWN);
 }
 
+static void unknown_has_rules_too(void **state)
+{
+    (void)state;
+    g_autoptr(CtEvidence) ev = ct_evidence_new(NULL);
+    gint64 s = section(ev, "app.log", NULL);
+    event(ev, s, 1, 0, "cuda-error", 30, NULL);
+    g_autoptr(CtDiagnosis) d = diagnose(ev, "en");
+    assert_int_equal(d->hypotheses->len, 1);
+    assert_string_equal(leader(d)->cause, "unknown");
+    assert_string_equal(leader(d)->title, "Nothing stands out");
+    assert_int_equal(leader(d)->for_->len, 1);
+    assert_true(fabs(leader(d)->score - CT_UNKNOWN_SCORE - 3) < 1e-9);
+}
+
 static void asks_for_what_a_jetson_has(void **state)
 {
     (void)state;
@@ -463,6 +477,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_gives_unknown),
+        cmocka_unit_test(unknown_has_rules_too),
         cmocka_unit_test(asks_for_what_a_jetson_has),
         cmocka_unit_test(one_group_is_capped),
         cmocka_unit_test(groups_of_two_sections_lift_the_cap),
