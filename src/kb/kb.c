@@ -2,17 +2,16 @@
 /*
  * Opening the knowledge base. The image is an ordinary SQLite file; it is read where it lies,
  * in the program's read-only pages, so opening costs two page faults and no copy. An SQLite
- * without sqlite3_deserialize gets the image through an anonymous file instead.
+ * without sqlite3_deserialize (before 3.36 a matter of how it was built) reads it through a file
+ * system of its own, and what is attached is a copy.
  */
 #include "kb/kb.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "kb/compile.h"
+#include "kb/image-vfs.h"
 #include "kb/image.h"
 
 struct CtKb {
@@ -20,7 +19,6 @@ struct CtKb {
     const unsigned char *image;
     gsize size;
     unsigned char *owned; /* image of a folder, by sqlite3_malloc */
-    int fd;               /* anonymous file with the image, -1 */
     sqlite3_stmt *number, *name;
     GHashTable *names; /* "family\0number" -> canonical name, for borrowing */
 };
@@ -69,64 +67,41 @@ static gboolean take_image(CtKb *kb, sqlite3 *from, GError **error)
 
 #else
 
-static gboolean image_file(CtKb *kb, GError **error)
-{
-    kb->fd = memfd_create("cutriage-kb", MFD_CLOEXEC);
-    if (kb->fd < 0)
-        return ct_error_from_errno(error, errno, "opening the knowledge base");
-    for (gsize done = 0; done < kb->size;) {
-        ssize_t n = write(kb->fd, kb->image + done, kb->size - done);
-        if (n < 0 && errno != EINTR)
-            return ct_error_from_errno(error, errno, "opening the knowledge base");
-        done += n > 0 ? (gsize)n : 0;
-    }
-    return TRUE;
-}
-
 static gboolean open_image(CtKb *kb, GError **error)
 {
-    if (kb->fd < 0 && !image_file(kb, error))
-        return FALSE;
-    g_autofree char *uri = g_strdup_printf("file:/proc/self/fd/%d?immutable=1", kb->fd);
-    return sqlite3_open_v2(uri, &kb->db,
-                           SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
-                           NULL) == SQLITE_OK ||
+    return kb->db || ct_kb_image_open(&kb->db) == SQLITE_OK ||
            sqlite_error(error, kb->db, "opening the knowledge base");
 }
 
-/* A handle that was not opened with SQLITE_OPEN_URI takes the name as it is; without
- * immutable=1 SQLite would look for a journal beside it and find none. */
+static gboolean copy_to(sqlite3 *from, sqlite3 *to, const char *schema, GError **error)
+{
+    sqlite3_backup *backup = sqlite3_backup_init(to, schema, from, "main");
+    if (backup)
+        sqlite3_backup_step(backup, -1);
+    int rc = backup ? sqlite3_backup_finish(backup) : sqlite3_errcode(to);
+    return rc == SQLITE_OK || sqlite_error(error, to, "attaching the knowledge base");
+}
+
 gboolean ct_kb_attach(const CtKb *kb, sqlite3 *to, GError **error)
 {
-    char *sql = sqlite3_mprintf("ATTACH '/proc/self/fd/%d' AS kb", kb->fd);
-    int rc = sqlite3_exec(to, sql, NULL, NULL, NULL);
-    sqlite3_free(sql);
-    return rc == SQLITE_OK || sqlite_error(error, to, "attaching the knowledge base");
+    if (sqlite3_exec(to, "ATTACH ':memory:' AS kb", NULL, NULL, NULL) != SQLITE_OK)
+        return sqlite_error(error, to, "attaching the knowledge base");
+    return copy_to(kb->db, to, "kb", error);
 }
 
 static gboolean take_image(CtKb *kb, sqlite3 *from, GError **error)
 {
-    kb->fd = memfd_create("cutriage-kb", MFD_CLOEXEC);
-    if (kb->fd < 0)
-        return ct_error_from_errno(error, errno, "compiling the knowledge base");
-    char *sql = sqlite3_mprintf("VACUUM INTO '/proc/self/fd/%d'", kb->fd);
-    int rc = sqlite3_exec(from, sql, NULL, NULL, NULL);
-    sqlite3_free(sql);
-    return rc == SQLITE_OK || sqlite_error(error, from, "compiling the knowledge base");
+    if (sqlite3_open(":memory:", &kb->db) != SQLITE_OK)
+        return sqlite_error(error, kb->db, "compiling the knowledge base");
+    return copy_to(from, kb->db, "main", error) &&
+           sqlite3_exec(kb->db, "PRAGMA query_only = 1", NULL, NULL, NULL) == SQLITE_OK;
 }
 
 #endif
 
-static CtKb *kb_new(void)
-{
-    CtKb *kb = g_new0(CtKb, 1);
-    kb->fd = -1;
-    return kb;
-}
-
 CtKb *ct_kb_open(GError **error)
 {
-    g_autoptr(CtKb) kb = kb_new();
+    g_autoptr(CtKb) kb = g_new0(CtKb, 1);
     kb->image = ct_kb_image;
     kb->size = ct_kb_image_size;
     return open_image(kb, error) ? g_steal_pointer(&kb) : NULL;
@@ -141,7 +116,7 @@ static CtKb *open_folder(const char *folder, GPtrArray **out_problems, GError **
         sqlite3_close(db);
         return NULL;
     }
-    g_autoptr(CtKb) kb = kb_new();
+    g_autoptr(CtKb) kb = g_new0(CtKb, 1);
     gboolean ok = TRUE;
     if (out_problems)
         *out_problems = ct_kb_compile_collect(folder, db, NULL);
@@ -170,8 +145,6 @@ void ct_kb_free(CtKb *kb)
     sqlite3_finalize(kb->name);
     sqlite3_close_v2(kb->db);
     sqlite3_free(kb->owned);
-    if (kb->fd >= 0)
-        close(kb->fd);
     g_clear_pointer(&kb->names, g_hash_table_unref);
     g_free(kb);
 }
