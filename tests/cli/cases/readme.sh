@@ -15,3 +15,8 @@ done <shown
 for folder in "$EXAMPLES"/*/; do
     grep -q "$(basename "$folder")" "$EXAMPLES/README.md" || { echo "$folder"; exit 1; }
 done
+# The line of packages is that of tools/install-packages.
+sed -n '/^build="/,/"$/p' "$SOURCE/tools/install-packages" | tr -d '\\' | tr '" =' '\n\n\n' | grep -v -e '^build$' -e '^$' |
+    while read -r package; do
+        sed -n '/^## Install/,/^## /p' "$SOURCE/README.md" | grep -qw -e "$package" || { echo "README lacks $package"; exit 1; }
+    done
