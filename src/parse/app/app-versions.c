@@ -17,7 +17,7 @@ static gboolean read_already(CtEmit *emit)
     static const char *const parsers[] = {"versions", "packages", "modules", "docker-info",
                                           "package-history", "loader", "environment",
                                           "memory-info", "host-status", "compose",
-                                          "docker-inspect"};
+                                          "docker-inspect", "trtexec-log", "nccl-log"};
     sqlite3_stmt *st = NULL;
     gboolean already = FALSE;
     if (sqlite3_prepare_v2(ct_evidence_db(ct_emit_evidence(emit)),
