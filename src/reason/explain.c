@@ -9,13 +9,22 @@
 
 #define MAX_QUERY ((gsize)64 * 1024)
 
+static void event_free(gpointer event)
+{
+    CtExplainEvent *e = event;
+    g_free(e->kind);
+    g_free(e->meaning);
+    g_free(e->name);
+    g_free(e);
+}
+
 static CtExplanation *explanation_new(const char *query)
 {
     CtExplanation *x = g_new0(CtExplanation, 1);
     x->query = g_strdup(query);
     x->rows = g_ptr_array_new_with_free_func(ct_explain_row_free);
     x->readings = g_ptr_array_new_with_free_func(ct_reading_free);
-    x->events = g_ptr_array_new();
+    x->events = g_ptr_array_new_with_free_func(event_free);
     x->details = g_ptr_array_new_with_free_func(ct_explain_detail_free);
     x->hits = g_ptr_array_new_with_free_func(ct_explain_hit_free);
     x->suggestions = g_ptr_array_new_with_free_func(g_free);
@@ -26,13 +35,6 @@ void ct_explanation_free(CtExplanation *x)
 {
     if (!x)
         return;
-    for (guint i = 0; i < x->events->len; i++) {
-        CtExplainEvent *e = x->events->pdata[i];
-        g_free(e->kind);
-        g_free(e->meaning);
-        g_free(e->name);
-        g_free(e);
-    }
     g_free(x->query);
     g_ptr_array_unref(x->rows);
     g_ptr_array_unref(x->readings);
@@ -164,11 +166,14 @@ static gboolean look_up(CtExplainRun *x, const char *query, GError **error)
         text[len - 1] = '\0';
     if (ct_explain_text(x, text) || x->family)
         return TRUE;
-    if (!is_one_word(query) && ct_explain_events(x, query, error))
-        return TRUE;
-    if (*error)
-        return FALSE;
-    return ct_explain_search(x, query) > 0;
+    gboolean message = !is_one_word(query) && ct_explain_events(x, query, error);
+    if (*error || (message && x->out->hits->len + x->out->readings->len))
+        return message;
+    /* "latency spikes" may look like a line of a log and still be a topic. */
+    if (ct_explain_search(x, query) == 0)
+        return message;
+    g_ptr_array_set_size(x->out->events, 0);
+    return TRUE;
 }
 
 /* A line of a log: as evidence, else as the text of a code. Its words are not searched: any line
