@@ -32,6 +32,7 @@ typedef struct {
     gint64 last_code;     /* with last_name, of the last match */
     const char *last_name;
     gboolean has_last_code;
+    gint64 row;           /* in the table: pattern, family and constants are read when needed */
     guint64 last_line;    /* serial number of the line that it was queued for */
 } Signature;
 
@@ -40,12 +41,19 @@ typedef struct {
     gboolean known;
 } CodeOfText;
 
+/* Who asked for a literal. */
+typedef struct {
+    guint who;   /* order of a signature, or ~bit of a reader */
+    guint next;  /* index into users, G_MAXUINT ends the list */
+} User;
+
 struct CtSignatures {
     const CtKb *kb;
     GPtrArray *all;       /* Signature, in file order */
     GArray *literals;     /* CtLiteral */
-    GPtrArray *texts;     /* owns what literals point to */
-    GPtrArray *users;     /* per literal: GArray of guint, signatures or ~parser bit */
+    GStringChunk *texts;  /* owns what literals point to */
+    GArray *first_user;   /* per literal: index into users */
+    GArray *users;        /* User */
     GArray *readers;      /* const CtParser * */
     GArray *queue;        /* Signature *, of the line at hand */
     GArray *kind_done;    /* guint64 serial number per kind */

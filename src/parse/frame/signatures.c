@@ -28,7 +28,8 @@ static void signature_free(gpointer data)
     g_free(s->family);
     g_free(s->pattern);
     pcre2_code_free(s->code);
-    g_array_unref(s->captures);
+    if (s->captures)
+        g_array_unref(s->captures);
     g_free(s);
 }
 
@@ -99,34 +100,36 @@ static CtSeverity severity_of(const char *name)
 static Signature *read_signature(sqlite3_stmt *st)
 {
     Signature *s = g_new0(Signature, 1);
-    g_autofree char *kind = column(st, 1), *severity = column(st, 2), *scope = column(st, 3);
-    s->captures = g_array_new(FALSE, TRUE, sizeof(SigCapture));
-    g_array_set_clear_func(s->captures, capture_clear);
-    s->id = column(st, 0);
-    s->is_fact = g_str_has_prefix(kind ? kind : "", "fact:");
+    const char *kind = (const char *)sqlite3_column_text(st, 2);
+    const char *scope = (const char *)sqlite3_column_text(st, 4);
+    s->row = sqlite3_column_int64(st, 0);
+    s->id = column(st, 1);
+    s->is_fact = kind && g_str_has_prefix(kind, "fact:");
     s->kind = g_strdup(!kind ? "" : s->is_fact ? kind + 5 : kind);
-    s->severity = severity_of(severity);
+    s->severity = severity_of((const char *)sqlite3_column_text(st, 3));
     s->scope = g_strcmp0(scope, "kernel") == 0 ? 1 : g_strcmp0(scope, "not-kernel") == 0 ? -1 : 0;
-    s->pattern = column(st, 4);
     s->nocase = sqlite3_column_int(st, 5) != 0;
-    s->family = column(st, 6);
-    add_constants(s, (const char *)sqlite3_column_text(st, 7));
-    s->priority = sqlite3_column_int(st, 8);
+    s->priority = sqlite3_column_int(st, 6);
     return s;
+}
+
+static gboolean prepare(sqlite3 *db, const char *sql, sqlite3_stmt **out, GError **error)
+{
+    if (sqlite3_prepare_v2(db, sql, -1, out, NULL) == SQLITE_OK)
+        return TRUE;
+    g_set_error(error, CT_ERROR, CT_ERROR_CORRUPT, "reading the signatures: %s",
+                sqlite3_errmsg(db));
+    return FALSE;
 }
 
 static gboolean read_signatures(CtSignatures *sigs, GHashTable *by_id, GError **error)
 {
-    sqlite3 *db = ct_kb_db(sigs->kb);
     sqlite3_stmt *st = NULL;
     g_autoptr(GHashTable) slots = g_hash_table_new(g_str_hash, g_str_equal);
-    if (sqlite3_prepare_v2(db, "SELECT id,kind,severity,scope,pattern,nocase,family,fields,"
-                               "priority FROM signature ORDER BY rowid",
-                           -1, &st, NULL) != SQLITE_OK) {
-        g_set_error(error, CT_ERROR, CT_ERROR_CORRUPT, "reading the signatures: %s",
-                    sqlite3_errmsg(db));
+    if (!prepare(ct_kb_db(sigs->kb),
+                 "SELECT rowid,id,kind,severity,scope,nocase,priority FROM signature ORDER BY ord",
+                 &st, error))
         return FALSE;
-    }
     while (sqlite3_step(st) == SQLITE_ROW) {
         Signature *s = read_signature(st);
         s->order = sigs->all->len;
@@ -138,43 +141,59 @@ static gboolean read_signatures(CtSignatures *sigs, GHashTable *by_id, GError **
     return TRUE;
 }
 
-/* One entry for each different literal, with the list of who asked for it. */
-static void add_literal(CtSignatures *sigs, GHashTable *known, const char *text, gboolean nocase,
-                        guint user)
+static guint literal_hash(gconstpointer data)
 {
-    if (!*text)
+    const CtLiteral *lit = data;
+    return g_str_hash(lit->text) * 2 + (guint)lit->nocase;
+}
+
+static gboolean literal_equal(gconstpointer a, gconstpointer b)
+{
+    const CtLiteral *x = a, *y = b;
+    return x->nocase == y->nocase && strcmp(x->text, y->text) == 0;
+}
+
+/* One entry for each different literal, with the list of who asked for it. known: CtLiteral
+ * (owned) -> its number from 1. */
+static void add_literal(CtSignatures *sigs, GHashTable *known, const char *text, gboolean nocase,
+                        guint who)
+{
+    CtLiteral lit = {.text = text, .len = strlen(text), .nocase = nocase};
+    guint none = G_MAXUINT;
+    if (lit.len == 0)
         return;
-    g_autofree char *key = g_strdup_printf("%c%s", nocase ? 'i' : 'c', text);
-    gpointer index = g_hash_table_lookup(known, key);
+    guint index = GPOINTER_TO_UINT(g_hash_table_lookup(known, &lit));
     if (!index) {
-        char *copy = g_strdup(text);
-        CtLiteral lit = {.text = copy, .len = strlen(copy), .nocase = nocase};
-        g_ptr_array_add(sigs->texts, copy);
+        lit.text = g_string_chunk_insert_len(sigs->texts, text, (gssize)lit.len);
         g_array_append_val(sigs->literals, lit);
-        g_ptr_array_add(sigs->users, g_array_new(FALSE, FALSE, sizeof(guint)));
-        index = GUINT_TO_POINTER(sigs->literals->len);
-        g_hash_table_insert(known, g_steal_pointer(&key), index);
+        g_array_append_val(sigs->first_user, none);
+        CtLiteral *copy = g_new(CtLiteral, 1);
+        *copy = lit;
+        index = sigs->literals->len;
+        g_hash_table_insert(known, copy, GUINT_TO_POINTER(index));
     }
-    g_array_append_val((GArray *)g_ptr_array_index(sigs->users, GPOINTER_TO_UINT(index) - 1),
-                       user);
+    guint *first = &g_array_index(sigs->first_user, guint, index - 1);
+    User user = {.who = who, .next = *first};
+    *first = sigs->users->len;
+    g_array_append_val(sigs->users, user);
 }
 
 static gboolean read_anchors(CtSignatures *sigs, GHashTable *by_id, GHashTable *known,
                              GError **error)
 {
-    sqlite3 *db = ct_kb_db(sigs->kb);
     sqlite3_stmt *st = NULL;
-    if (sqlite3_prepare_v2(db, "SELECT signature,literal,nocase FROM anchor ORDER BY rowid", -1,
-                           &st, NULL) != SQLITE_OK) {
-        g_set_error(error, CT_ERROR, CT_ERROR_CORRUPT, "reading the anchors: %s",
-                    sqlite3_errmsg(db));
+    const Signature *s = NULL;
+    if (!prepare(ct_kb_db(sigs->kb), "SELECT signature,literal,nocase FROM anchor ORDER BY rowid",
+                 &st, error))
         return FALSE;
-    }
     while (sqlite3_step(st) == SQLITE_ROW) {
         const char *id = (const char *)sqlite3_column_text(st, 0);
         const char *text = (const char *)sqlite3_column_text(st, 1);
-        Signature *s = id ? g_hash_table_lookup(by_id, id) : NULL;
-        if (s && text)
+        if (!id || !text)
+            continue;
+        if (!s || strcmp(s->id, id) != 0)
+            s = g_hash_table_lookup(by_id, id);
+        if (s)
             add_literal(sigs, known, text, sqlite3_column_int(st, 2) != 0, s->order);
     }
     sqlite3_finalize(st);
@@ -197,12 +216,14 @@ CtSignatures *ct_signatures_new(const CtKb *kb, const CtParser *const *parsers, 
 {
     CtSignatures *sigs = g_new0(CtSignatures, 1);
     g_autoptr(GHashTable) by_id = g_hash_table_new(g_str_hash, g_str_equal);
-    g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autoptr(GHashTable) known =
+        g_hash_table_new_full(literal_hash, literal_equal, g_free, NULL);
     sigs->kb = kb;
     sigs->all = g_ptr_array_new_with_free_func(signature_free);
     sigs->literals = g_array_new(FALSE, FALSE, sizeof(CtLiteral));
-    sigs->texts = g_ptr_array_new_with_free_func(g_free);
-    sigs->users = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
+    sigs->texts = g_string_chunk_new(16 * 1024);
+    sigs->first_user = g_array_new(FALSE, FALSE, sizeof(guint));
+    sigs->users = g_array_new(FALSE, FALSE, sizeof(User));
     sigs->readers = g_array_new(FALSE, FALSE, sizeof(CtParser *));
     sigs->queue = g_array_new(FALSE, FALSE, sizeof(Signature *));
     sigs->codes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -223,8 +244,9 @@ void ct_signatures_free(CtSignatures *sigs)
         return;
     g_ptr_array_unref(sigs->all);
     g_array_unref(sigs->literals);
-    g_ptr_array_unref(sigs->texts);
-    g_ptr_array_unref(sigs->users);
+    g_string_chunk_free(sigs->texts);
+    g_array_unref(sigs->first_user);
+    g_array_unref(sigs->users);
     g_array_unref(sigs->readers);
     g_array_unref(sigs->queue);
     g_array_unref(sigs->kind_done);
@@ -258,12 +280,35 @@ static void name_groups(Signature *s)
     }
 }
 
+/* Most signatures are never asked for: what only a match needs is read at the first one. */
+static void load_rest(const CtSignatures *sigs, Signature *s)
+{
+    sqlite3_stmt *st = NULL;
+    s->captures = g_array_new(FALSE, TRUE, sizeof(SigCapture));
+    g_array_set_clear_func(s->captures, capture_clear);
+    if (prepare(ct_kb_db(sigs->kb), "SELECT pattern,family,fields FROM signature WHERE rowid=?1",
+                &st, NULL)) {
+        sqlite3_bind_int64(st, 1, s->row);
+        if (sqlite3_step(st) == SQLITE_ROW) {
+            s->pattern = column(st, 0);
+            s->family = column(st, 1);
+            add_constants(s, (const char *)sqlite3_column_text(st, 2));
+        }
+        sqlite3_finalize(st);
+    }
+}
+
 static gboolean compiled(CtSignatures *sigs, Signature *s)
 {
     int number;
     PCRE2_SIZE place;
     if (s->code || s->broken)
         return !s->broken;
+    load_rest(sigs, s);
+    if (!s->pattern) {
+        s->broken = TRUE;
+        return FALSE;
+    }
     guint32 options = PCRE2_DUPNAMES | (s->nocase ? PCRE2_CASELESS : 0);
     s->code = pcre2_compile((PCRE2_SPTR)s->pattern, PCRE2_ZERO_TERMINATED, options, &number,
                             &place, NULL);
@@ -302,6 +347,11 @@ static gboolean run_one(CtSignatures *sigs, Signature *s, CtEmit *emit, const Ct
     return TRUE;
 }
 
+static guint first_user(const CtSignatures *sigs, guint literal)
+{
+    return g_array_index(sigs->first_user, guint, literal);
+}
+
 static gboolean before(const Signature *a, const Signature *b)
 {
     return a->priority != b->priority ? a->priority > b->priority : a->order < b->order;
@@ -324,12 +374,12 @@ void ct_signatures_apply(CtSignatures *sigs, CtEmit *emit, const CtLine *line,
     sigs->serial++;
     g_array_set_size(sigs->queue, 0);
     for (guint i = 0; i < n_hits; i++) {
-        const GArray *users = g_ptr_array_index(sigs->users, hits[i].id);
-        for (guint k = 0; k < users->len; k++) {
-            guint user = g_array_index(users, guint, k);
-            if (user >= sigs->all->len)
+        for (guint u = first_user(sigs, hits[i].id); u != G_MAXUINT;) {
+            const User *user = &g_array_index(sigs->users, User, u);
+            u = user->next;
+            if (user->who >= sigs->all->len)
                 continue;
-            Signature *s = g_ptr_array_index(sigs->all, user);
+            Signature *s = g_ptr_array_index(sigs->all, user->who);
             if (s->last_line == sigs->serial || !in_scope(s, kernel))
                 continue;
             s->last_line = sigs->serial;
@@ -351,11 +401,11 @@ guint64 ct_signatures_readers(const CtSignatures *sigs, const CtHit *hits, guint
     if (sigs->readers->len == 0)
         return 0;
     for (guint i = 0; i < n_hits; i++) {
-        const GArray *users = g_ptr_array_index(sigs->users, hits[i].id);
-        for (guint k = 0; k < users->len; k++) {
-            guint user = ~g_array_index(users, guint, k);
-            if (user < sigs->readers->len)
-                bits |= G_GUINT64_CONSTANT(1) << user;
+        for (guint u = first_user(sigs, hits[i].id); u != G_MAXUINT;) {
+            const User *user = &g_array_index(sigs->users, User, u);
+            u = user->next;
+            if (~user->who < sigs->readers->len)
+                bits |= G_GUINT64_CONSTANT(1) << ~user->who;
         }
     }
     return bits;
