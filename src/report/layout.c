@@ -154,7 +154,9 @@ static const char *next_blank(const char *p)
 {
     char quote = 0;
     for (; *p; p++) {
-        if (quote)
+        if (quote == '"' && *p == '\\' && p[1])
+            p++;
+        else if (quote)
             quote = *p == quote ? 0 : quote;
         else if (*p == '\'' || *p == '"')
             quote = *p;
@@ -168,14 +170,25 @@ static const char *next_blank(const char *p)
     return p;
 }
 
-/* 'abc|def' and nothing else: between the quotes every character stands for itself. */
-static gboolean in_single_quotes(const char *word)
+/* The quote that is open after `len` bytes of a word, 0 for none. */
+static char open_quote(const char *word, gsize len)
 {
-    gsize len = strlen(word);
-    return len > 2 && word[0] == '\'' && strchr(word + 1, '\'') == word + len - 1;
+    char quote = 0;
+    for (gsize i = 0; i < len; i++) {
+        if (quote == '\'')
+            quote = word[i] == '\'' ? 0 : quote;
+        else if (word[i] == '\\')
+            i++;
+        else if (quote)
+            quote = word[i] == '"' ? 0 : quote;
+        else if (word[i] == '\'' || word[i] == '"')
+            quote = word[i];
+    }
+    return quote;
 }
 
-/* The part of a word that fits into `room`, up to a comma or a bar where there is one. */
+/* The part of a word that fits into `room`, up to a comma, bar or blank where there is one; never
+ * after a backslash. */
 static gsize cut_of_word(const char *word, guint room)
 {
     const char *cut = word, *good = NULL;
@@ -183,36 +196,35 @@ static gsize cut_of_word(const char *word, guint room)
         used += char_width(g_utf8_get_char(cut));
         if (used > room)
             break;
-        if (*cut == ',' || *cut == '|')
+        if (*cut == ',' || *cut == '|' || *cut == ' ' || *cut == ';')
             good = cut + 1;
     }
-    if (good && good - word > 1)
+    if (good && good - word > 4)
         cut = good;
+    while (cut > word + 1 && cut[-1] == '\\')
+        cut--;
     return cut > word ? (gsize)(cut - word) : 1;
 }
 
 /* A word that is wider than a line is broken by the shell's own means: a backslash at the very end
- * of a line and the next line from the left edge on. A quote is closed and opened again. Other
- * quoted words are left whole, since within double quotes more than one thing may happen. */
+ * of a line and the next line from the left edge on. That holds within double quotes too; single
+ * quotes are closed and opened again. A word with a command in it has quotes of two levels and is
+ * left whole. */
 static void add_broken_word(GPtrArray *lines, GString *line, const char *word, guint width)
 {
-    gboolean quoted = in_single_quotes(word);
-    if (!quoted && strpbrk(word, "'\"$`\\")) {
-        g_string_append(line, word);
-        return;
-    }
-    g_autofree char *rest = quoted ? g_strndup(word + 1, strlen(word) - 2) : g_strdup(word);
-    const char *mark = quoted ? "'" : "", *p = rest;
-    guint extra = quoted ? 2 : 0;
-    while (*p && ct_text_width(line->str) + ct_text_width(p) + extra > width) {
+    const char *p = word;
+    gboolean nested = strstr(word, "$(") || strchr(word, '`');
+    while (*p && !nested && ct_text_width(line->str) + ct_text_width(p) > width) {
         guint used = MIN(width / 2, ct_text_width(line->str));
-        gsize cut = cut_of_word(p, width - used - extra - 1);
-        g_string_append_printf(line, "%s%.*s%s", mark, (int)cut, p, mark);
-        g_ptr_array_add(lines, g_strconcat(line->str, "\\", NULL));
-        g_string_assign(line, "\r");
+        gsize cut = cut_of_word(p, width - used - 2); /* room for a quote and the backslash */
+        char quote = open_quote(word, (gsize)(p - word) + cut);
+        const char *single = quote == '\'' ? "'" : "";
+        g_string_append_len(line, p, (gssize)cut);
+        g_ptr_array_add(lines, g_strdup_printf("%s%s\\", line->str, single));
+        g_string_printf(line, "\r%s", single);
         p += cut;
     }
-    g_string_append_printf(line, "%s%s%s", mark, p, mark);
+    g_string_append(line, p);
 }
 
 GPtrArray *ct_text_wrap_command(const char *command, guint width)

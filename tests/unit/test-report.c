@@ -272,6 +272,9 @@ static void test_copied_command(void **state)
         "printf %s aaaaaaaaaa,bbbbbbbbbb,cccccccccc,dddddddddd,eeeeeeeeee,ffffffffff",
         "printf %s 'aaaaaaaaaa|bbbbbbbbbb $HOME cccccccccc|dddddddddd \\ eeeeeeeeee|ffffffffff'",
         "printf %s \"one two three four five six seven eight nine ten\" 'a b' c d e f g h i j k l m",
+        "sh -c 'printf \"%s|%s\" one two; printf %s three four five six seven eight nine ten eleven'; echo end",
+        "printf %s \"import aaaaaaaa; print(bbbbbbbbbbb(), ccccccccc(\\\"ddddddddddd\\\"), eeeeeeeeeeeee())\"",
+        "printf %s \"$(printf %s 'aaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbb cccccccccc')\"",
         "printf %s x && printf %s y || printf %s zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz",
     };
     for (gsize i = 0; i < G_N_ELEMENTS(commands); i++) {
