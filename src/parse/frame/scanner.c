@@ -141,7 +141,7 @@ static void enter_four(CtScanner *s, guint id)
         key = load(window);
         for (gint32 i = s->bucket[bucket_of(h)]; i >= 0 && !same;) {
             const Entry *e = &g_array_index(s->entries, Entry, i);
-            same = e->id == id && e->key == key;
+            same = e->id == id && e->key == key && e->offset == 1;
             i = e->next;
         }
         if (!same)
