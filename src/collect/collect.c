@@ -71,6 +71,15 @@ static CtStatus status_of(const CtStream *s)
     return CT_OK;
 }
 
+/* Pipes give less than a block at once; the parser sees further ahead in full ones. */
+static gsize fill_block(Collect *c, CtStream *s)
+{
+    gsize n = 0, got;
+    while (n < CT_BLOCK && (got = ct_stream_read(s, c->block + n, CT_BLOCK - n)) > 0)
+        n += got;
+    return n;
+}
+
 static void feed(Collect *c, const char *path, CtStream *s)
 {
     g_autofree char *format = ct_stream_packing(s)
@@ -78,7 +87,7 @@ static void feed(Collect *c, const char *path, CtStream *s)
                                   : g_strdup("text");
     gsize n;
     ct_parse_begin(c->parse, path, format);
-    while ((n = ct_stream_read(s, c->block, CT_BLOCK)) > 0) {
+    while ((n = fill_block(c, s)) > 0) {
         ct_parse_feed(c->parse, c->block, n);
         c->totals->bytes += n;
         progress(c, path);

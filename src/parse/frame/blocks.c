@@ -31,12 +31,32 @@ static gsize line_cap(const CtParse *parse)
     return parse->section.document ? CT_MAX_DOCUMENT : CT_MAX_LINE;
 }
 
+/* JSON written in one line is longer than any line of a log. Its beginning says whether a parser
+ * wants it whole. */
+static gboolean may_be_document(CtParse *parse, const char *data, gsize room)
+{
+    if (parse->section.document || parse->line_number > 0)
+        return FALSE;
+    g_autofree char *head = g_malloc(CT_HEAD_BYTES + 1);
+    gsize n = MIN(parse->pending->len, CT_HEAD_BYTES);
+    if (n > 0)
+        memcpy(head, parse->pending->data, n);
+    gsize more = MIN(room, CT_HEAD_BYTES - n);
+    memcpy(head + n, data, more);
+    head[n + more] = '\0';
+    return ct_section_open_document(parse, head, n + more);
+}
+
 /* Keeps what there is of a line; beyond the cap only its end is waited for. */
 static void keep(CtParse *parse, const char *data, gsize len)
 {
     if (parse->skipping || len == 0)
         return;
     gsize room = line_cap(parse) - MIN(line_cap(parse), parse->pending->len);
+    if (len > room && may_be_document(parse, data, room)) {
+        keep(parse, data, len);
+        return;
+    }
     if (len > room) {
         len = room;
         parse->skipping = parse->pending_cut = TRUE;

@@ -126,6 +126,8 @@ void ct_frame_note(CtParse *parse, const char *note);
 void ct_section_open(CtParse *parse, guint line, const CtCut *cut);
 void ct_section_line(CtParse *parse, const CtRawLine *line, const CtHit *hits, guint n_hits);
 void ct_section_close(CtParse *parse);
+/* Opens a section for a document that begins with head, when a parser wants it whole. */
+gboolean ct_section_open_document(CtParse *parse, const char *head, gsize len);
 void ct_section_init(CtParse *parse);
 void ct_section_release(CtParse *parse);
 int ct_section_sniff(CtParse *parse, const CtParser **out); /* its lines so far */

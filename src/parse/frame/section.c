@@ -152,13 +152,9 @@ static void offer_command(CtEmit *s)
             all[i]->command(s->command, &line, s);
 }
 
-static void decide(CtParse *parse, CtEmit *s)
+static void begin(CtParse *parse, CtEmit *s)
 {
-    if (s->decided)
-        return;
     s->decided = TRUE;
-    judge_head(parse, s);
-    ct_section_sniff(parse, &s->parser);
     CtSectionRow row = {.source = parse->source, .first_line = s->first_line, .title = s->title,
                         .command = s->command,
                         .parser = s->parser ? s->parser->id : "generic-text",
@@ -178,6 +174,31 @@ static void decide(CtParse *parse, CtEmit *s)
         body_line(parse, s, &raw, &g_array_index(s->head_hits, CtHit, h->first_hit), h->n_hits);
     }
     g_byte_array_set_size(s->head, 0);
+}
+
+static void decide(CtParse *parse, CtEmit *s)
+{
+    if (s->decided)
+        return;
+    judge_head(parse, s);
+    ct_section_sniff(parse, &s->parser);
+    begin(parse, s);
+}
+
+gboolean ct_section_open_document(CtParse *parse, const char *head, gsize len)
+{
+    CtEmit *s = &parse->section;
+    CtRawLine line = {.raw = head, .len = len, .number = 1};
+    const CtParser *parser;
+    if (s->open && (s->decided || s->head_lines->len > 0))
+        return FALSE;
+    if (!ct_sniff_lines(parse, &line, 1, head, len, (CtHints){0}, &parser) || !parser->document)
+        return FALSE;
+    if (!s->open)
+        ct_section_open(parse, 1, NULL);
+    s->parser = parser;
+    begin(parse, s);
+    return TRUE;
 }
 
 static CtKernelness kernelness(const CtEmit *s, const CtPeeled *peeled)
@@ -347,8 +368,14 @@ static void overwritten(CtParse *parse, CtEmit *s, const CtRawLine *raw)
 static void body_line(CtParse *parse, CtEmit *s, const CtRawLine *raw, const CtHit *hits,
                       guint n_hits)
 {
+    CtRawLine short_enough = *raw;
     if (s->document)
         append_document(s, raw);
+    if (raw->len > CT_MAX_LINE) { /* only in documents */
+        short_enough.len = CT_MAX_LINE;
+        short_enough.cut = TRUE;
+        raw = &short_enough;
+    }
     if (!(s->parser && s->parser->line && !s->enough) && !n_hits && !s->decode && !time_due(parse, raw))
         return;
     if (memchr(raw->raw, '\r', raw->len))
