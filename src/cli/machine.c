@@ -168,7 +168,7 @@ static void memory_line(GString *out, const char *root)
     g_autofree char *swap = value_after(text, "SwapTotal:");
     g_autofree char *swap_free = value_after(text, "SwapFree:");
     g_string_append(out, "Memory   ");
-    if (!total || !available) {
+    if (!total || !available || !g_ascii_isdigit(*total) || !g_ascii_isdigit(*available)) {
         g_string_append(out, "unknown: /proc/meminfo cannot be read\n");
         return;
     }
