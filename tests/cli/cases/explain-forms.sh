@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# What each form of a question leads to.
+fail() { echo "$1"; cat out; exit 1; }
+has() { # QUESTION PATTERN
+    "$CUTRIAGE" explain --lang en $1 >out || fail "$1: exit $?"
+    grep -q -e "$2" out || fail "$1: no $2"
+}
+has 719 'cudaErrorLaunchFailure'
+has 719 'the process must'
+has 'xid 79' 'GPU_HAS_FALLEN_OFF_THE_BUS'
+has 'xid 79' 'gpu-fell-off-bus'
+has 'sxid 12028' 'non-fatal'
+has 'nvml 18' 'Driver/library version mismatch'
+has 'nccl 3' 'ncclInternalError'
+has 'trt 2' 'kINTERNAL_ERROR'
+has 137 'SIGKILL'
+has -9 'SIGKILL'
+has 'cuda 77' 'cudaErrorIllegalAddress'
+has 'jetpack 5.1.2' '35.4.1'
+has '--family cudnn 8' 'CUDNN_STATUS_EXECUTION_FAILED'
+has gpu-fell-off-bus '^Fix'
+"$CUTRIAGE" explain --lang en 13 >out || fail 13
+[ "$(grep -c -E '^(xid|errno|signal|cuda) +13 ' out)" -ge 3 ] || fail 'not every reading of 13'
+"$CUTRIAGE" explain --lang zh 显存泄漏 >out || fail leak
+grep -q 'gpu-oom-leak' out || fail leak
+# A line of a packed file, a message from a pipe.
+printf 'fine\nNVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=serve, Ch 00000008\n' | gzip >k.log.gz
+has k.log.gz:2 'FIFO_ERROR_MMU_ERR_FLT'
+echo 'CUDA error: an illegal memory access was encountered' | "$CUTRIAGE" explain - >out || fail pipe
+grep -q 'cudaErrorIllegalAddress' out || fail pipe
+# What is not known: exit code 2 and what may have been meant; a missing line: 4.
+"$CUTRIAGE" explain --lang en cudaErrorIllegalAdress >out
+[ $? -eq 2 ] || fail 'exit code of the unknown'
+grep -q 'cudaErrorIllegalAddress' out || fail 'no suggestion'
+"$CUTRIAGE" explain k.log.gz:9 >out 2>err
+[ $? -eq 4 ] || fail 'exit code of a missing line'
