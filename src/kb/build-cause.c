@@ -44,23 +44,59 @@ static void rule_tests(CtKbBuild *b, const CtYaml *rule, const char *cause, cons
     }
 }
 
+static const char INSERT_RULE_EVENT[] = "INSERT INTO rule_event VALUES (?,?,?,?,?)";
+
 /* For `explain`: from a code to the causes that ask for it. */
 static void rule_events(CtKbBuild *b, const CtYaml *rule, const char *cause, const char *id)
 {
-    static const char insert[] = "INSERT INTO rule_event VALUES (?,?,?,?,?)";
     g_autoptr(GPtrArray) kinds = ct_kb_list(b, rule, "event");
     g_autoptr(GPtrArray) codes = ct_kb_list(b, rule, "code");
     g_autoptr(GPtrArray) names = ct_kb_list(b, rule, "name");
     for (guint k = 0; k < kinds->len; k++) {
         const char *kind = ((const CtYaml *)kinds->pdata[k])->text;
         for (guint i = 0; i < codes->len; i++)
-            ct_kb_insert(b, rule, insert, "sssi0", cause, id, kind,
+            ct_kb_insert(b, rule, INSERT_RULE_EVENT, "sssi0", cause, id, kind,
                          g_ascii_strtoll(((const CtYaml *)codes->pdata[i])->text, NULL, 0));
         for (guint i = 0; i < names->len; i++)
-            ct_kb_insert(b, rule, insert, "sss0s", cause, id, kind,
+            ct_kb_insert(b, rule, INSERT_RULE_EVENT, "sss0s", cause, id, kind,
                          ((const CtYaml *)names->pdata[i])->text);
         if (codes->len == 0 && names->len == 0)
-            ct_kb_insert(b, rule, insert, "sss00", cause, id, kind);
+            ct_kb_insert(b, rule, INSERT_RULE_EVENT, "sss00", cause, id, kind);
+    }
+}
+
+/* The same for written SQL, as far as it is plain: the row that it returns is an event `e`, with
+ * `e.kind = 'xid'` and `e.code = 1` or `e.code IN (1, 2)`. */
+static void sql_events(CtKbBuild *b, const CtYaml *rule, const char *sql, const char *cause,
+                       const char *id)
+{
+    static const char event[] = "'event' AS tab, ", row[] = ".id AS row";
+    const char *from = strstr(sql, event);
+    const char *end = from ? strstr(from, row) : NULL;
+    if (!end || end - (from + strlen(event)) > 8)
+        return;
+    g_autofree char *alias = g_strndup(from + strlen(event), (gsize)(end - from) - strlen(event));
+    g_autofree char *kind_is = g_strdup_printf("%s.kind = '", alias);
+    g_autofree char *code_is = g_strdup_printf("%s.code ", alias);
+    const char *kind = strstr(sql, kind_is), *code = strstr(sql, code_is);
+    if (!kind || !code)
+        return;
+    kind += strlen(kind_is);
+    code += strlen(code_is);
+    g_autofree char *name = g_strndup(kind, strcspn(kind, "'"));
+    gboolean list = g_str_has_prefix(code, "IN (");
+    if (!list && !g_str_has_prefix(code, "= "))
+        return;
+    for (const char *p = code + (list ? 4 : 2);;) {
+        char *tail;
+        gint64 number = g_ascii_strtoll(p, &tail, 10);
+        if (tail == p)
+            return;
+        ct_kb_insert(b, rule, INSERT_RULE_EVENT, "sssi0", cause, id, name, number);
+        tail += strspn(tail, " ");
+        if (!list || *tail != ',')
+            return;
+        p = tail + 1;
     }
 }
 
@@ -112,7 +148,10 @@ static void rule(CtKbBuild *b, const CtYaml *node, const char *cause, guint ord)
                       "sssssdsdssii", id, cause, group ? group : id, text, needs, weight,
                       absent_needs, absent_weight, say.en, say.zh, (gint64)ord, (gint64)node->line))
         return;
-    rule_events(b, node, cause, id);
+    if (ct_yaml_get(node, "sql"))
+        sql_events(b, node, text, cause, id);
+    else
+        rule_events(b, node, cause, id);
     rule_tests(b, node, cause, id);
 }
 

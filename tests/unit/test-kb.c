@@ -197,7 +197,9 @@ static const char EVIDENCE[] =
     "  - {id: d, finding: memory-growth, where: d.number > 1, weight: 3, say: {en: says, zh: 说}}\n"
     "  - {id: m, event: [xid, cuda-error], weight: -3, say: {en: says, zh: 说}}\n"
     "  - {id: q, sql: \"SELECT 'fact' AS tab, f.id AS row FROM fact f\", needs: [\"fact:env.*\", "
-    "\"event:xid\"], weight: 3, say: {en: says, zh: 说}}\n";
+    "\"event:xid\"], weight: 3, say: {en: says, zh: 说}}\n"
+    "  - {id: w, sql: \"SELECT 'event' AS tab, x.id AS row FROM event x WHERE x.kind = 'xid' AND "
+    "x.code IN (31, 13)\", weight: 3, say: {en: says, zh: 说}}\n";
 
 static CtKb *small_base(void)
 {
@@ -249,7 +251,7 @@ static void test_rules(void **state)
     expect_text(kb, "SELECT needs FROM rule WHERE id = 'q'", "fact:env.*,event:xid");
     expect_text(kb, "SELECT group_concat(kind || input, ' ') FROM rule_test", "hith1 hith2 nearn");
     expect_text(kb, "SELECT group_concat(code || ' ' || rule) FROM rule_event WHERE code",
-                "79 e,80 e");
+                "79 e,80 e,31 w,13 w");
     expect_text(kb, "SELECT cost_s FROM next_test", "120.0");
 }
 
