@@ -36,12 +36,12 @@ static gboolean rule_finds(sqlite3 *db, const char *sql, GString *why)
 /* What the input became, for the person who has to find out why. */
 static void describe(sqlite3 *db, GString *out)
 {
+    /* Bracketed: each is one text in several literals. */
     static const char *const queries[] = {
-        "SELECT 'event ' || kind || ifnull(' code=' || code, '') || ifnull(' name=' || name, '') "
-        "|| "
-        "ifnull(' ' || detail, '') FROM event ORDER BY seq LIMIT 8",
-        "SELECT 'fact ' || key || ifnull(' [' || subject || ']', '') || ' = ' || "
-        "ifnull(value, '(' || status || ')') FROM fact ORDER BY id LIMIT 8",
+        ("SELECT 'event ' || kind || ifnull(' code=' || code, '') || ifnull(' name=' || name, '') "
+         "|| ifnull(' ' || detail, '') FROM event ORDER BY seq LIMIT 8"),
+        ("SELECT 'fact ' || key || ifnull(' [' || subject || ']', '') || ' = ' || "
+         "ifnull(value, '(' || status || ')') FROM fact ORDER BY id LIMIT 8"),
         "SELECT 'finding ' || kind FROM finding ORDER BY id LIMIT 4",
     };
     for (guint i = 0; i < G_N_ELEMENTS(queries); i++) {

@@ -104,6 +104,27 @@ static gboolean is_generic(const char *word, gsize len)
     return FALSE;
 }
 
+/* The family that the words before a number name, NULL for words that fit any; FALSE when a word
+ * is none of ours. */
+static gboolean read_words(const char *p, const char *end, const CtCodeFamily **out_family)
+{
+    gboolean generic = FALSE;
+    *out_family = NULL;
+    while (p < end) {
+        gsize word = strcspn(p, " \t:#=,.()\"'");
+        word = MIN(word, (gsize)(end - p));
+        const CtCodeFamily *f = ct_code_family_by_word(p, word);
+        if (is_generic(p, word))
+            generic = TRUE;
+        else if (word > 0 && !f)
+            return FALSE;
+        else if (f && !*out_family)
+            *out_family = f;
+        p += word ? word : 1;
+    }
+    return generic || *out_family;
+}
+
 /* "xid 79", "Xid: 79", "xid79", "exit code 137", "CUDA error 719", "error 719". */
 static guint explain_word_and_number(CtExplainRun *x, const char *query)
 {
@@ -114,23 +135,9 @@ static guint explain_word_and_number(CtExplainRun *x, const char *query)
     while (at < len && !g_ascii_isdigit(query[at]))
         at++;
     Number n;
-    if (at == 0 || at == len || !read_number(query + at, len - at, &n))
-        return 0;
-    const CtCodeFamily *family = NULL;
-    gboolean generic = FALSE;
-    for (const char *p = query, *end = query + at; p < end;) {
-        gsize word = strcspn(p, " \t:#=,.()\"'");
-        word = MIN(word, (gsize)(end - p));
-        const CtCodeFamily *f = is_generic(p, word) ? NULL : ct_code_family_by_word(p, word);
-        if (is_generic(p, word))
-            generic = TRUE;
-        else if (word > 0 && !f)
-            return 0;
-        if (f && !family)
-            family = f;
-        p += word ? word : 1;
-    }
-    if (!family && !generic)
+    const CtCodeFamily *family;
+    if (at == 0 || at == len || !read_number(query + at, len - at, &n) ||
+        !read_words(query, query + at, &family))
         return 0;
     return explain_number(x, &n, family ? family->family : NULL);
 }
