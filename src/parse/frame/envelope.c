@@ -130,7 +130,7 @@ static gboolean docker(Work *w)
 {
     CtJsonField f[2] = {{.key = "log"}, {.key = "time"}};
     if (!ct_text_starts(w->p, w->len, "{\"log\":") || !ct_json_fields(w->p, w->len, f, 2) ||
-        !f[0].found)
+        !f[0].found || !f[0].is_string)
         return FALSE;
     CtStamp s;
     g_string_truncate(w->peeler->decoded, 0);
@@ -515,7 +515,8 @@ static gboolean syslog_header(Work *w, gboolean strict)
             return FALSE;
         i = (gsize)(close - w->p) + 1;
     }
-    if (i >= w->len || w->p[i] != ':')
+    if (i >= w->len || w->p[i] != ':' || (i + 1 < w->len && w->p[i + 1] != ' ') ||
+        all_digits(w->p + tag, tag_len))
         return FALSE;
     gboolean kernel = tag_len == 6 && memcmp(w->p + tag, "kernel", 6) == 0;
     if (strict && !kernel && pid == CT_NONE)
@@ -579,9 +580,7 @@ static gboolean peel_one(Work *w)
     if (c == '<')
         return priority(w);
     if (c == '[')
-        return kernel_stamp(w) || bracket_rank(w) ? TRUE
-               : stamp(w)                         ? TRUE
-                                                  : (kernel_human(w) || launcher(w));
+        return kernel_stamp(w) || launcher(w) || stamp(w) || kernel_human(w);
     if (g_ascii_isdigit(c) && (kmsg(w) || facility(w)))
         return TRUE;
     if (c == 'k' && outermost && facility(w))

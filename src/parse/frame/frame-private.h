@@ -74,6 +74,7 @@ struct CtEmit {
     gboolean enough; /* its parser wants no more lines but those with its anchors */
     gboolean decode; /* lines are JSON: scanned after decoding */
     gboolean kernel_log; /* cut because its lines are the kernel's */
+    gboolean substance;  /* more than empty lines and a date so far */
     guint resniffs;
 };
 

@@ -392,6 +392,8 @@ void ct_section_line(CtParse *parse, const CtRawLine *line, const CtHit *hits, g
         body_line(parse, s, line, hits, n_hits);
         return;
     }
+    if (!s->substance)
+        s->substance = line->len > 0 && !ct_stamp_alone(line->raw, line->len);
     CtHeadLine h = {.offset = s->head->len, .len = line->len, .number = line->number,
                     .first_hit = s->head_hits->len, .n_hits = n_hits, .cut = line->cut};
     g_byte_array_append(s->head, (const guint8 *)line->raw, (guint)line->len);

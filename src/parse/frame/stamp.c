@@ -532,6 +532,15 @@ gboolean ct_stamp_parse(const char *text, gsize len, CtStamp *out)
     return TRUE;
 }
 
+gboolean ct_stamp_alone(const char *text, gsize len)
+{
+    CtStamp s;
+    while (len > 0 && g_ascii_isspace(text[len - 1]))
+        len--;
+    return len >= 15 && len <= 48 && ct_stamp_parse(text, len, &s) && s.used == len &&
+           (s.kind == CT_STAMP_WALL || s.kind == CT_STAMP_NO_YEAR);
+}
+
 gboolean ct_text_time(const char *text, gsize len, gint64 *out_ns, gsize *out_used,
                       gboolean *out_no_year)
 {

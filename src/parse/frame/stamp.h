@@ -24,6 +24,9 @@ gboolean ct_stamp_parse(const char *text, gsize len, CtStamp *out);
 /* "[   12.345678]" and "[T12] "-like variants of the kernel. */
 gboolean ct_stamp_kernel(const char *text, gsize len, CtStamp *out);
 
+/* A line that holds nothing else, "Tue May 14 03:12:08 2024". */
+gboolean ct_stamp_alone(const char *text, gsize len);
+
 /* ns since the epoch of a civil date. */
 gint64 ct_stamp_civil_ns(int year, int month, int day, int hour, int minute, int second);
 int ct_stamp_year(gint64 ns);

@@ -135,13 +135,15 @@ static gboolean title_cut(CtParse *parse, const CtRawLine *line, Ahead ahead, Ct
     return sure >= SURE_AFTER_TITLE && behind != reader_now(parse);
 }
 
-/* Where the output of a tool may begin in a text that nobody separated: after an empty line, or
- * with a frame. */
+/* Where the output of a tool may begin in a text that nobody separated: after an empty line, with
+ * a frame, or with the date above it. */
 static gboolean beginning(const CtParse *parse, const CtRawLine *line)
 {
     if (line->len < 8)
         return FALSE;
     char c = line->raw[0];
+    if (ct_stamp_alone(line->raw, line->len))
+        return TRUE; /* nvidia-smi prints the date first */
     if (((c == '+' || c == '=') && line->raw[1] == c) || (c == '+' && line->raw[1] == '-') ||
         (c == '<' && line->raw[1] == '?'))
         return TRUE;
@@ -153,7 +155,7 @@ static gboolean untitled_cut(CtParse *parse, const CtRawLine *line, Ahead ahead)
     CtEmit *s = &parse->section;
     const CtParser *here;
     if (!s->open || s->document || s->command || s->kernel_log || (s->decided && s->parser) ||
-        !beginning(parse, line) || (!s->decided && s->head_lines->len == 0) || !may_sniff(parse))
+        !s->substance || !beginning(parse, line) || !may_sniff(parse))
         return FALSE;
     int sure = ct_sniff_ahead(parse, line->raw, ahead.end, (CtHints){0}, &here);
     return sure >= SURE_WITHOUT && here != reader_now(parse);
