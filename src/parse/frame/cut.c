@@ -205,7 +205,9 @@ static gboolean bare_shell(const char *line, gsize len, CtCut *out)
     }
     if (at + 1 >= len || (line[at] != '$' && line[at] != '#') || line[at + 1] != ' ')
         return FALSE;
-    return maybe_command(line + at + 2, len - at - 2) && take(out, line, len, at + 2);
+    gboolean command = line[at] == '#' ? surely_command(line + at + 2, len - at - 2)
+                                       : maybe_command(line + at + 2, len - at - 2);
+    return command && take(out, line, len, at + 2);
 }
 
 gboolean ct_cut_prompt(const char *line, gsize len, CtCut *out)
@@ -303,7 +305,7 @@ static gboolean container_id(const char *host)
     return digit;
 }
 
-/* The first argument of "docker run|exec" that is no option. Options that take a value in a
+/* The first argument of "docker run|exec|logs" that is no option. Options that take a value in a
  * separate word are skipped with it. */
 static char *container_name(char **words)
 {
@@ -311,7 +313,8 @@ static char *container_name(char **words)
                                      "--net --volume --env --device --shm-size --memory "
                                      "--ulimit --workdir --user --entrypoint --ipc --pid --cpus "
                                      "--mount --env-file --publish --hostname --label --cap-add "
-                                     "--security-opt --restart -n --namespace -c --container ";
+                                     "--security-opt --restart -n --namespace -c --container "
+                                     "--tail --since --until ";
     for (guint i = 0; words[i]; i++) {
         if (words[i][0] != '-') {
             return words[i][0] ? g_strdup(words[i]) : NULL;
@@ -342,7 +345,8 @@ char *ct_cut_scope(const CtCut *cut)
                               strcmp(words[i], "podman") == 0 || strcmp(words[i], "nerdctl") == 0 ||
                               strcmp(words[i], "kubectl") == 0;
             gboolean inside = strcmp(words[i + 1], "run") == 0 ||
-                              strcmp(words[i + 1], "exec") == 0;
+                              strcmp(words[i + 1], "exec") == 0 ||
+                              strcmp(words[i + 1], "logs") == 0;
             if (engine && inside)
                 name = container_name(words + i + 2);
         }
