@@ -207,13 +207,13 @@ static gsize cut_of_word(const char *word, guint room)
 }
 
 /* A word that is wider than a line is broken by the shell's own means: a backslash at the very end
- * of a line and the next line from the left edge on. That holds within double quotes too; single
- * quotes are closed and opened again. A word with a command in it has quotes of two levels and is
- * left whole. */
+ * of a line and the next line from the left edge on. That holds within double quotes and within
+ * $() too; single quotes are closed and opened again. Single quotes of a command within the word are
+ * of a level that is not followed here: such a word is left whole. */
 static void add_broken_word(GPtrArray *lines, GString *line, const char *word, guint width)
 {
     const char *p = word;
-    gboolean nested = strstr(word, "$(") || strchr(word, '`');
+    gboolean nested = (strstr(word, "$(") && strchr(word, '\'')) || strchr(word, '`');
     while (*p && !nested && ct_text_width(line->str) + ct_text_width(p) > width) {
         guint used = MIN(width / 2, ct_text_width(line->str));
         gsize cut = cut_of_word(p, width - used - 2); /* room for a quote and the backslash */

@@ -275,6 +275,7 @@ static void test_copied_command(void **state)
         "sh -c 'printf \"%s|%s\" one two; printf %s three four five six seven eight nine ten eleven'; echo end",
         "printf %s \"import aaaaaaaa; print(bbbbbbbbbbb(), ccccccccc(\\\"ddddddddddd\\\"), eeeeeeeeeeeee())\"",
         "printf %s \"$(printf %s 'aaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbb cccccccccc')\"",
+        "printf %s \"$(printf %s aaaaaaaaaaaaaaaa,bbbbbbbb ccccccc | tr a \"x y\" | cut -c1-20)\"",
         "printf %s x && printf %s y || printf %s zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz",
     };
     for (gsize i = 0; i < G_N_ELEMENTS(commands); i++) {
