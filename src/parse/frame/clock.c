@@ -32,13 +32,15 @@ static void note_both_clocks(CtClock *c, const CtLine *line, const CtPeeled *p)
     c->has_boot_to_wall = TRUE;
 }
 
-/* The clock that a section's first stamp is on stays the section's. */
-static gint64 pick(CtClock *c, const CtPeeled *p)
+/* The clock that a section's first stamp is on stays the section's. A single line of the kernel
+ * in a program's output does not put all of it on the kernel's clock. */
+static gint64 pick(const CtEmit *s, CtClock *c, const CtPeeled *p)
 {
-    if (!c->kind || (!c->fixed && c->kind[0] == 'n' && (p->has_wall || p->has_boot))) {
+    gboolean boot = p->has_boot && (s->kernel_log || s->n_kernel >= s->n_other);
+    if (!c->kind || (!c->fixed && c->kind[0] == 'n' && (p->has_wall || boot))) {
         if (p->has_wall)
             c->kind = "wall";
-        else if (p->has_boot)
+        else if (boot)
             c->kind = "boot";
         else if (p->has_relative || p->has_day)
             c->kind = "none";
@@ -72,7 +74,7 @@ gint64 ct_clock_line(CtEmit *section, const CtLine *line, const CtPeeled *peeled
 {
     CtClock *c = &section->clock;
     note_both_clocks(c, line, peeled);
-    gint64 t = pick(c, peeled);
+    gint64 t = pick(section, c, peeled);
     if (t == CT_TIME_UNKNOWN)
         return t;
     if (c->no_year) {

@@ -327,12 +327,12 @@ static void one_line(CtParse *parse, CtEmit *s, const CtRawLine *raw, const CtHi
                    .cut = raw->cut, .t_ns = CT_TIME_UNKNOWN};
     CtPeeled peeled;
     ct_peel(parse->peeler, &line, &peeled);
-    line.t_ns = ct_clock_line(s, &line, &peeled);
-    note_rank(s, line.rank);
     if (peeled.kernel)
         s->n_kernel++;
     else if (line.len > 0)
         s->n_other++;
+    line.t_ns = ct_clock_line(s, &line, &peeled);
+    note_rank(s, line.rank);
     if (!join_partial(s, &line, &peeled))
         return;
     gboolean decoded = line.envelope == CT_ENVELOPE_DOCKER ||
