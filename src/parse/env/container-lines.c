@@ -35,22 +35,16 @@ void ct_emit_container(CtEmit *emit, const CtLine *line, const CtContainer *c)
     given_or_absent(emit, line, subject, "container.gpus", c->gpus);
     given_or_absent(emit, line, subject, "container.runtime", c->runtime);
     given_or_absent(emit, line, subject, "container.ipc", c->ipc);
-    CtStr size = c->shm_size;
-    if (size.n && g_ascii_islower(size.p[size.n - 1])) { /* 8g, 512m */
-        char upper[32];
-        g_snprintf(upper, sizeof(upper), "%.*s%c", (int)MIN(size.n - 1, (gsize)24), size.p,
-                   g_ascii_toupper(size.p[size.n - 1]));
-        CtStr u = ct_str_of(upper);
-        if (ct_quantity(ct_str_ends(size, "gb") || ct_str_ends(size, "mb") ? size : u, &dim,
-                        &bytes) && (dim == CT_DIM_BYTES || dim == CT_DIM_NONE))
-            ct_emit_number(emit, line, subject, "container.shm-size", bytes, CT_STR_BUF(size));
-        else
-            ct_emit_text(emit, line, subject, "container.shm-size", size);
-    } else if (size.n && ct_quantity(size, &dim, &bytes)) {
-        ct_emit_number(emit, line, subject, "container.shm-size", bytes, CT_STR_BUF(size));
-    } else {
-        ct_emit_fact_status(emit, line, subject, "container.shm-size", CT_ABSENT, "not given");
-    }
+    char size[32]; /* 8g, 512M, 2gb, 1073741824 */
+    ct_str_buf(c->shm_size, size, sizeof(size));
+    for (char *p = size; *p; p++)
+        *p = g_ascii_toupper(*p);
+    if (c->shm_size.n && ct_quantity(ct_str_of(size), &dim, &bytes) &&
+        (dim == CT_DIM_BYTES || dim == CT_DIM_NONE))
+        ct_emit_number(emit, line, subject, "container.shm-size", bytes,
+                       CT_STR_BUF(c->shm_size));
+    else
+        given_or_absent(emit, line, subject, "container.shm-size", c->shm_size);
     if (c->privileged.n)
         ct_emit_text(emit, line, subject, "container.privileged", c->privileged);
     if (c->network.n)

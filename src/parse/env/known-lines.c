@@ -47,7 +47,8 @@ void ct_emit_path(CtEmit *emit, const CtLine *line, CtStr path, CtStatus status)
         if (status == CT_OK)
             ct_emit_fact(emit, line, NULL, key, "present");
         else
-            ct_emit_fact_status(emit, line, NULL, key, status, "absent");
+            ct_emit_fact_status(emit, line, NULL, key, status,
+                                status == CT_DENIED ? "forbidden" : "absent");
         return;
     }
     CtStr base = base_name(path);
@@ -252,7 +253,7 @@ void ct_emit_package(CtEmit *emit, const CtLine *line, const char *packager, CtS
 
 static gboolean dpkg_state(CtStr w)
 {
-    return w.n >= 2 && w.n <= 3 && strchr("uihrp", w.p[0]) && strchr("nicufhWt", w.p[1]) &&
+    return w.n >= 2 && w.n <= 3 && strchr("uihrp", w.p[0]) && strchr("ncHUFWti", w.p[1]) &&
            !ct_str_eq(w, "is") && !ct_str_eq(w, "in") && !ct_str_eq(w, "if") &&
            !ct_str_eq(w, "it");
 }

@@ -74,7 +74,7 @@ static gboolean names(State *st, CtEmit *emit, const CtLine *line)
             !ct_str_starts(w, "host1x"))
             continue;
         ct_emit_path(emit, line, ct_str_of(path), CT_OK);
-        any = TRUE;
+        any |= !ct_str_eq(w, "dri") && !ct_str_eq(w, "shm");
         st->nodes |= ct_str_starts(ct_str_of(path), "/dev/");
     }
     /* A full listing of /dev without the driver's nodes shows that they are not there. */

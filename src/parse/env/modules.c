@@ -191,7 +191,8 @@ static int sniff(const CtSniff *sniff)
         return sniff->n_lines <= 6 || ct_sniff_has(sniff, "MinFreq=") ? 85 : 0;
     if (ct_sniff_has(sniff, "GPU MinFreq=") || ct_sniff_has(sniff, "EMC MinFreq="))
         return 88;
-    if (ct_sniff_has(sniff, "GPU UUID:") && ct_sniff_has(sniff, "Bus Location:"))
+    if (ct_sniff_has(sniff, "GPU UUID:") && ct_sniff_has(sniff, "Bus Location:") &&
+        !ct_sniff_has(sniff, "Device Index:"))
         return 92;
     if (ct_sniff_has(sniff, "filename:") && ct_sniff_has(sniff, "vermagic:"))
         return 92;

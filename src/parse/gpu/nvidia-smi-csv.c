@@ -210,7 +210,9 @@ static Gpu *gpu_of_row(State *st, const CtStr *cell, guint n, gint64 t)
     gint64 index = -1;
     if (st->index_at >= 0 && (guint)st->index_at < n)
         ct_str_uint(cell[st->index_at], &index);
-    if (index >= 0 && index < 4096) {
+    if (st->index_at >= 0 && (index < 0 || index >= 4096))
+        return NULL;
+    if (index >= 0) {
         g_snprintf(subject, sizeof(subject), "gpu:%d", (int)index);
     } else {
         gint id = st->uuid_at >= 0 ? st->uuid_at : st->pci_at;
