@@ -12,9 +12,10 @@ static const char first_sql[] =
     "SELECT e.id, e.section, e.line, e.kind, e.text, e.t_ns, "
     " CASE WHEN e.t_ns NOT NULL AND (s.clock = 'wall' OR s.clock_offset_ns NOT NULL) "
     "  THEN e.t_ns + coalesce(s.clock_offset_ns, 0) END AS wall "
-    "FROM event e JOIN section s ON s.id = e.section "
-    "WHERE e.severity IN ('error', 'fatal') AND e.seq = (SELECT min(x.seq) FROM event x WHERE "
-    "x.section = e.section AND x.severity IN ('error', 'fatal')) "
+    "FROM (SELECT section, min(seq) AS seq FROM event WHERE severity IN ('error', 'fatal') "
+    " GROUP BY section) f JOIN event e ON e.section = f.section AND e.seq = f.seq "
+    "JOIN section s ON s.id = e.section "
+    "WHERE e.severity IN ('error', 'fatal') "
     "ORDER BY wall IS NULL, wall, e.seq LIMIT 50";
 
 static void first_errors(CtEvidence *ev)
