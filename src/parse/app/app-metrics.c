@@ -154,13 +154,14 @@ static CtStr label_before(CtStr s, gsize at, gboolean *assigned, gsize *start)
     while (end > 0 && s.p[end - 1] == ' ')
         end--;
     *assigned = end > 0 && (s.p[end - 1] == '=' || s.p[end - 1] == ':');
+    guint most = *assigned && s.p[end - 1] == '=' ? 1 : 3;
     if (*assigned)
         end--;
     while (end > 0 && (s.p[end - 1] == ' ' || s.p[end - 1] == '"'))
         end--;
     gsize i = end;
     guint words = 0;
-    while (i > 0 && words < 3) {
+    while (i > 0 && words < most) {
         gsize word_end = i;
         while (i > 0 && name_char(s.p[i - 1]))
             i--;
@@ -172,9 +173,7 @@ static CtStr label_before(CtStr s, gsize at, gboolean *assigned, gsize *start)
             break;
         }
         words++;
-        if (*assigned && words == 1 && (i == 0 || s.p[i - 1] != ' '))
-            break;
-        if (i == 0 || s.p[i - 1] != ' ' || (i > 1 && s.p[i - 2] == ' '))
+        if (words == most || i == 0 || s.p[i - 1] != ' ' || (i > 1 && s.p[i - 2] == ' '))
             break;
         i--;
     }
@@ -266,7 +265,8 @@ static void number_at(State *st, CtEmit *emit, const CtLine *line, CtStr s, gsiz
     else
         g_snprintf(name, sizeof(name), "%.*s", (int)MIN(label.n, (gsize)100), label.p);
     /* "61.3 ms" without a word: what the line reports took that long. */
-    if (!name[0] && dim == CT_DIM_TIME && factor <= 1e6)
+    if (!name[0] && dim == CT_DIM_TIME &&
+        (factor <= 1e6 || memchr(rest.p, '/', MIN(unit, rest.n))))
         g_strlcpy(name, "latency", sizeof(name));
     ct_metric_name(ct_str_of(name), dim, &m);
     if (m.role != CT_ROLE_METRIC || is_setting(ct_str_head(s, at), after))
