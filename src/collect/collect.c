@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "collect/archive.h"
 #include "collect/stream.h"
 
+#define MAX_NESTED 2u /* archives in archives */
 #define PROGRESS_EVERY ((guint64)16 << 20)
 
 typedef struct {
@@ -36,7 +38,7 @@ static void unread(Collect *c, const char *path, CtStatus status, const char *no
                        .lines = CT_NONE, .note = note};
     ct_evidence_add_source(c->ev, &row);
     c->totals->files++;
-    c->totals->troubles++;
+    c->totals->troubles += status != CT_OK;
 }
 
 static void unread_errno(Collect *c, const char *path, int error)
@@ -99,6 +101,20 @@ static void feed(Collect *c, const char *path, CtStream *s)
         c->totals->troubles++;
 }
 
+static gboolean room_left(Collect *c, const char *path)
+{
+    if (c->totals->files < CT_MAX_FILES)
+        return TRUE;
+    if (!c->full) {
+        g_autofree char *note = g_strdup_printf("more than %u files; this and what follows is not "
+                                                "read",
+                                                CT_MAX_FILES);
+        unread(c, path, CT_TRUNCATED, note);
+    }
+    c->full = TRUE;
+    return FALSE;
+}
+
 static gboolean is_case(Collect *c, const char *path, CtStream *s, gboolean seekable)
 {
     gsize len;
@@ -114,12 +130,86 @@ static gboolean is_case(Collect *c, const char *path, CtStream *s, gboolean seek
     return TRUE;
 }
 
+typedef struct {
+    Collect *c;
+    const char *archive;
+    guint depth, files;
+    guint64 start; /* bytes read before it */
+} Walk;
+
+static void read_stream(Collect *c, const char *path, CtStream *s, int fd, guint depth);
+
+static gboolean on_member(const char *name, CtStream *member, gpointer user)
+{
+    Walk *w = user;
+    g_autofree char *valid = g_utf8_make_valid(name, -1);
+    g_autofree char *path = g_strconcat(w->archive, ":", valid, NULL);
+    if (!room_left(w->c, path))
+        return FALSE;
+    if (w->c->totals->bytes - w->start > CT_MAX_INFLATED) {
+        unread(w->c, path, CT_TRUNCATED, "the archive unpacks to more than 8 GiB; the rest is not "
+                                         "read");
+        return FALSE;
+    }
+    w->files++;
+    read_stream(w->c, path, member, -1, w->depth + 1);
+    return TRUE;
+}
+
+static void end_archive(Collect *c, const char *path, CtArchiveEnd end, guint files)
+{
+    switch (end) {
+    case CT_ARCHIVE_DONE:
+        if (files == 0)
+            unread(c, path, CT_OK, "an archive without files");
+        break;
+    case CT_ARCHIVE_TRUNCATED:
+        unread(c, path, CT_TRUNCATED, "the archive ends early; what is in it before that was read");
+        break;
+    case CT_ARCHIVE_DAMAGED:
+        unread(c, path, CT_PARTIAL, "the archive is damaged from here on");
+        break;
+    case CT_ARCHIVE_NO_LIBRARY:
+        unread(c, path, CT_UNSUPPORTED, "a zip archive, and libzip is not installed");
+        break;
+    case CT_ARCHIVE_NO_TEXT:
+        unread(c, path, CT_UNSUPPORTED, "a package of arrays, weights or documents, not read as "
+                                        "text");
+        break;
+    }
+}
+
+/* fd is -1 where the bytes do not come from a file of their own. */
+static gboolean read_archive(Collect *c, const char *path, CtStream *s, int fd, guint depth)
+{
+    gsize len;
+    const guint8 *head = ct_stream_peek(s, 512, &len);
+    Walk w = {c, path, depth, 0, c->totals->bytes};
+    gboolean tar = ct_is_tar(head, len), zip = ct_is_zip(head, len);
+    if (!tar && !zip)
+        return FALSE;
+    if (depth >= MAX_NESTED || (zip && (fd < 0 || ct_stream_packing(s)))) {
+        unread(c, path, CT_UNSUPPORTED,
+               zip ? "a zip archive is read only from a file of its own; unpack it first"
+                   : "archives nested too deep, skipped");
+        return TRUE;
+    }
+    CtArchiveEnd end = tar ? ct_tar_walk(s, on_member, &w) : ct_zip_walk(fd, on_member, &w);
+    end_archive(c, path, end, w.files);
+    return TRUE;
+}
+
+static void read_stream(Collect *c, const char *path, CtStream *s, int fd, guint depth)
+{
+    if (!is_case(c, path, s, fd >= 0) && !read_archive(c, path, s, fd, depth))
+        feed(c, path, s);
+}
+
 static void read_fd(Collect *c, const char *path, int fd, gboolean seekable)
 {
     posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     CtStream *s = ct_stream_new(fd);
-    if (!is_case(c, path, s, seekable))
-        feed(c, path, s);
+    read_stream(c, path, s, seekable ? fd : -1, 0);
     ct_stream_free(s);
 }
 
@@ -186,20 +276,6 @@ static void visit_folder(Collect *c, const char *path, const struct stat *st, gu
         visit(c, below, depth + 1, FALSE);
     }
     g_array_set_size(c->parents, c->parents->len - 1);
-}
-
-static gboolean room_left(Collect *c, const char *path)
-{
-    if (c->totals->files < CT_MAX_FILES)
-        return TRUE;
-    if (!c->full) {
-        g_autofree char *note = g_strdup_printf("more than %u files; this and what follows is not "
-                                                "read",
-                                                CT_MAX_FILES);
-        unread(c, path, CT_TRUNCATED, note);
-    }
-    c->full = TRUE;
-    return FALSE;
 }
 
 static void visit(Collect *c, const char *path, guint depth, gboolean named)

@@ -21,6 +21,8 @@ typedef struct {
 
 struct CtStream {
     int fd;
+    CtStreamRead read; /* NULL: from fd */
+    gpointer user;
     Layer layer[MAX_LAYERS]; /* [0] is next to the file */
     guint n_layers;
     guint8 *peeked;
@@ -36,6 +38,14 @@ CtStream *ct_stream_new(int fd)
 {
     CtStream *s = g_new0(CtStream, 1);
     s->fd = fd;
+    return s;
+}
+
+CtStream *ct_stream_new_from(CtStreamRead read_func, gpointer user)
+{
+    CtStream *s = ct_stream_new(-1);
+    s->read = read_func;
+    s->user = user;
     return s;
 }
 
@@ -63,15 +73,18 @@ static void stop(CtStream *s, CtStreamState state, const char *note)
 static gsize read_raw(CtStream *s, guint8 *buf, gsize cap)
 {
     while (!s->raw_end) {
-        gssize n = read(s->fd, buf, MIN(cap, CT_BLOCK));
+        gssize n = s->read ? s->read(s->user, buf, MIN(cap, CT_BLOCK))
+                           : read(s->fd, buf, MIN(cap, CT_BLOCK));
         if (n > 0) {
             s->raw += (guint64)n;
             return (gsize)n;
         }
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && !s->read && errno == EINTR)
             continue;
         s->raw_end = TRUE;
-        if (n < 0)
+        if (n < 0 && s->read)
+            stop(s, CT_STREAM_TRUNCATED, "cannot be read to its end in the archive");
+        else if (n < 0)
             stop(s, CT_STREAM_ERROR, g_strerror(errno));
     }
     return 0;
@@ -194,11 +207,11 @@ const guint8 *ct_stream_peek(CtStream *stream, gsize want, gsize *out_len)
 
 static gboolean over_limit(CtStream *s)
 {
-    if (s->n_layers == 0)
+    if (s->n_layers == 0 && !s->read)
         return FALSE;
     if (s->out > CT_MAX_INFLATED)
         stop(s, CT_STREAM_TRUNCATED, "unpacks to more than 8 GiB; the rest is not read");
-    else if (s->out > RATIO_FROM && s->out / CT_MAX_INFLATE_RATIO > s->raw)
+    else if (s->n_layers > 0 && s->out > RATIO_FROM && s->out / CT_MAX_INFLATE_RATIO > s->raw)
         stop(s, CT_STREAM_TRUNCATED,
              "unpacks to more than a thousand times its size; the rest is not read");
     return s->state != CT_STREAM_MORE;

@@ -19,6 +19,9 @@ typedef enum {
 
 /* Borrowed: fd, which stays open. */
 CtStream *ct_stream_new(int fd);
+/* From any source; reads like read(): 0 is the end, -1 an error. */
+typedef gssize (*CtStreamRead)(gpointer user, void *buf, gsize cap);
+CtStream *ct_stream_new_from(CtStreamRead read, gpointer user);
 void ct_stream_free(CtStream *stream);
 
 /* Bytes that are there without being consumed, up to `want`; for a look at the beginning. */

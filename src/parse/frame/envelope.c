@@ -1,27 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parse/frame/envelope.h"
-
-#include <string.h>
-
-#include "parse/frame/json-line.h"
+#include "parse/frame/envelope-private.h"
 
 #define MAX_LAYERS 8
-#define MAX_TAG 96
-
-struct CtPeeler {
-    GString *decoded; /* message of a JSON envelope */
-    GString *plain;   /* without colours */
-    char tag[MAX_TAG + 1];
-    gboolean rank_number, compose;
-};
-
-typedef struct {
-    CtPeeler *peeler;
-    CtLine *line;
-    CtPeeled *out;
-    const char *p;
-    gsize len;
-} Work;
 
 CtPeeler *ct_peeler_new(void)
 {
@@ -76,28 +56,17 @@ gsize ct_strip_ansi(char *text, gsize len)
     return out;
 }
 
-static void advance(Work *w, gsize n)
+void ct_peel_tag(CtPeelWork *w, const char *tag, gsize len)
 {
-    w->p += n;
-    w->len -= n;
-}
-
-static void skip_blanks(Work *w)
-{
-    while (w->len > 0 && (*w->p == ' ' || *w->p == '\t'))
-        advance(w, 1);
-}
-
-static void set_tag(Work *w, const char *tag, gsize len)
-{
-    len = MIN(len, MAX_TAG);
+    len = MIN(len, CT_MAX_TAG);
     memcpy(w->peeler->tag, tag, len);
     w->peeler->tag[len] = '\0';
     w->line->tag = w->peeler->tag;
 }
 
-static void note_stamp(CtPeeled *out, const CtStamp *s)
+void ct_peel_stamp(CtPeelWork *w, const CtStamp *s)
 {
+    CtPeeled *out = w->out;
     switch (s->kind) {
     case CT_STAMP_WALL:
     case CT_STAMP_NO_YEAR:
@@ -125,214 +94,8 @@ static void note_stamp(CtPeeled *out, const CtStamp *s)
     }
 }
 
-/* {"log":"text\n","stream":"stderr","time":"2024-05-14T03:12:08.123Z"} */
-static gboolean docker(Work *w)
-{
-    CtJsonField f[2] = {{.key = "log"}, {.key = "time"}};
-    if (!ct_text_starts(w->p, w->len, "{\"log\":") || !ct_json_fields(w->p, w->len, f, 2) ||
-        !f[0].found || !f[0].is_string)
-        return FALSE;
-    CtStamp s;
-    g_string_truncate(w->peeler->decoded, 0);
-    ct_json_unescape(f[0].text, f[0].len, w->peeler->decoded);
-    if (f[1].found && ct_stamp_parse(f[1].text, f[1].len, &s))
-        note_stamp(w->out, &s);
-    w->p = w->peeler->decoded->str;
-    w->len = w->peeler->decoded->len;
-    /* Docker cuts lines at 16 KiB; only the last piece ends with a line feed. */
-    w->out->partial = w->len >= 16000 && w->p[w->len - 1] != '\n';
-    while (w->len > 0 && (w->p[w->len - 1] == '\n' || w->p[w->len - 1] == '\r'))
-        w->len--;
-    w->line->envelope = CT_ENVELOPE_DOCKER;
-    w->out->not_kernel = TRUE;
-    return TRUE;
-}
-
-static void journal_message(const CtJsonField *f, GString *out)
-{
-    if (f->is_string)
-        ct_json_unescape(f->text, f->len, out);
-    else if (f->len > 0 && f->text[0] == '[') /* bytes that are no UTF-8: an array of numbers */
-        ct_json_bytes(f->text, f->len, out);
-}
-
-/* One object of journalctl -o json. */
-static gboolean journal(Work *w)
-{
-    enum { MESSAGE, REAL, MONOTONIC, TRANSPORT, IDENTIFIER, PID, N };
-    CtJsonField f[N] = {{.key = "MESSAGE"},    {.key = "__REALTIME_TIMESTAMP"},
-                        {.key = "__MONOTONIC_TIMESTAMP"}, {.key = "_TRANSPORT"},
-                        {.key = "SYSLOG_IDENTIFIER"},     {.key = "_PID"}};
-    gint64 us;
-    if (*w->p != '{' || !ct_text_has(w->p, w->len, "\"MESSAGE\"") ||
-        !ct_json_fields(w->p, w->len, f, N) || !f[MESSAGE].found)
-        return FALSE;
-    g_string_truncate(w->peeler->decoded, 0);
-    journal_message(&f[MESSAGE], w->peeler->decoded);
-    if (f[REAL].found && ct_text_int(f[REAL].text, f[REAL].len, &us) && us > 0 &&
-        us < G_MAXINT64 / 1000) {
-        CtStamp s = {.ns = us * 1000, .kind = CT_STAMP_WALL, .has_zone = TRUE};
-        note_stamp(w->out, &s);
-    }
-    if (f[MONOTONIC].found && ct_text_int(f[MONOTONIC].text, f[MONOTONIC].len, &us) && us > 0 &&
-        us < G_MAXINT64 / 1000) {
-        CtStamp s = {.ns = us * 1000, .kind = CT_STAMP_BOOT};
-        note_stamp(w->out, &s);
-    }
-    if (f[IDENTIFIER].found)
-        set_tag(w, f[IDENTIFIER].text, f[IDENTIFIER].len);
-    if (f[PID].found)
-        ct_text_int(f[PID].text, f[PID].len, &w->line->pid);
-    gboolean kernel = f[TRANSPORT].found && ct_text_starts(f[TRANSPORT].text, f[TRANSPORT].len,
-                                                           "kernel");
-    w->line->envelope = kernel ? CT_ENVELOPE_KERNEL : CT_ENVELOPE_JOURNAL;
-    w->out->kernel = kernel;
-    w->out->not_kernel = !kernel;
-    w->p = w->peeler->decoded->str;
-    w->len = w->peeler->decoded->len;
-    return TRUE;
-}
-
-/* " stderr F " behind the stamp of a CRI line. */
-static gboolean cri(Work *w)
-{
-    gsize skip = 0;
-    if (ct_text_starts(w->p, w->len, "stderr ") || ct_text_starts(w->p, w->len, "stdout "))
-        skip = 7;
-    if (!skip || w->len < 9 || (w->p[7] != 'F' && w->p[7] != 'P') || w->p[8] != ' ')
-        return FALSE;
-    w->out->partial = w->p[7] == 'P';
-    advance(w, 9);
-    w->line->envelope = CT_ENVELOPE_CRI;
-    w->out->not_kernel = TRUE;
-    return TRUE;
-}
-
-static gboolean all_digits(const char *text, gsize len)
-{
-    for (gsize i = 0; i < len; i++) {
-        if (!g_ascii_isdigit(text[i]))
-            return FALSE;
-    }
-    return len > 0;
-}
-
-/* "[rank0]: ", "[default3]:" of torchrun, "[1,3]<stderr>:" of mpirun. */
-static gboolean bracket_rank(Work *w)
-{
-    const char *close = w->len > 4 && w->p[0] == '[' ? memchr(w->p, ']', MIN(w->len, 20)) : NULL;
-    if (!close)
-        return FALSE;
-    const char *digits = NULL;
-    gsize used = (gsize)(close - w->p) + 1;
-    if (ct_text_starts(w->p, w->len, "[rank"))
-        digits = w->p + 5;
-    else if (ct_text_starts(w->p, w->len, "[default"))
-        digits = w->p + 8;
-    else if (ct_text_starts(w->p, w->len, "[1,"))
-        digits = w->p + 3;
-    if (!digits || digits >= close || !all_digits(digits, (gsize)(close - digits)))
-        return FALSE;
-    if (w->p[1] == '1') {
-        Work tail = *w;
-        advance(&tail, used);
-        if (!ct_text_starts(tail.p, tail.len, "<std"))
-            return FALSE;
-        used += 8;
-    }
-    if (used >= w->len || w->p[used] != ':')
-        return FALSE;
-    ct_text_int(digits, (gsize)(close - digits), &w->line->rank);
-    advance(w, used + 1);
-    return TRUE;
-}
-
-/* "3: " of srun -l, only where the section is known to have it. */
-static gboolean number_rank(Work *w)
-{
-    gsize i = 0;
-    while (i < w->len && i < 5 && (g_ascii_isdigit(w->p[i]) || w->p[i] == ' '))
-        i++;
-    if (!w->peeler->rank_number || i == 0 || i + 1 >= w->len || w->p[i] != ':')
-        return FALSE;
-    g_autofree char *digits = ct_text_strip(w->p, i);
-    if (!ct_text_int(digits, strlen(digits), &w->line->rank))
-        return FALSE;
-    advance(w, i + 1);
-    return TRUE;
-}
-
-/* "(RayWorkerWrapper pid=2211) ", "(raylet, ip=10.0.0.4) " */
-static gboolean ray(Work *w)
-{
-    const char *close = w->len > 6 && w->p[0] == '(' ? memchr(w->p, ')', MIN(w->len, 96)) : NULL;
-    if (!close || close + 1 >= w->p + w->len || close[1] != ' ')
-        return FALSE;
-    gsize inner = (gsize)(close - w->p) - 1;
-    const char *pid = memmem(w->p + 1, inner, "pid=", 4);
-    if (!pid && !ct_text_has(w->p + 1, inner, " ip="))
-        return FALSE;
-    if (pid) {
-        gsize n = 0;
-        while (pid + 4 + n < close && g_ascii_isdigit(pid[4 + n]))
-            n++;
-        ct_text_int(pid + 4, n, &w->line->pid);
-    }
-    advance(w, inner + 3);
-    return TRUE;
-}
-
-static gboolean name_char(char c)
-{
-    return g_ascii_isalnum(c) || c == '_' || c == '-' || c == '.' || c == '/' || c == '@';
-}
-
-/* "detector-1  | text" of docker compose; any name where the section is known to be compose. */
-static gboolean compose(Work *w)
-{
-    gsize n = 0, i;
-    while (n < w->len && n < 64 && name_char(w->p[n]))
-        n++;
-    gboolean numbered = n > 2 && g_ascii_isdigit(w->p[n - 1]) &&
-                        (w->p[n - 2] == '-' || w->p[n - 2] == '_' || g_ascii_isdigit(w->p[n - 2]));
-    if (n < 2 || (!numbered && !w->peeler->compose) || !g_ascii_isalpha(w->p[0]))
-        return FALSE;
-    for (i = n; i < w->len && w->p[i] == ' '; i++)
-        ;
-    if (i == n || i + 1 >= w->len || w->p[i] != '|' || (w->p[i + 1] != ' '))
-        return FALSE;
-    set_tag(w, w->p, n);
-    advance(w, i + 2);
-    w->out->not_kernel = TRUE;
-    return TRUE;
-}
-
-/* "[pod/detector-0/server] text" of kubectl logs --prefix. */
-static gboolean pod(Work *w)
-{
-    if (!ct_text_starts(w->p, w->len, "[pod/"))
-        return FALSE;
-    const char *close = memchr(w->p, ']', MIN(w->len, 200));
-    if (!close)
-        return FALSE;
-    set_tag(w, w->p + 5, (gsize)(close - w->p) - 5);
-    advance(w, (gsize)(close - w->p) + 1);
-    w->out->not_kernel = TRUE;
-    return TRUE;
-}
-
-static gboolean launcher(Work *w)
-{
-    if (!bracket_rank(w) && !number_rank(w) && !ray(w) && !compose(w) && !pod(w))
-        return FALSE;
-    w->line->envelope = CT_ENVELOPE_LAUNCHER;
-    w->out->not_kernel = TRUE;
-    skip_blanks(w);
-    return TRUE;
-}
-
 /* "<6>" in front of a kernel line, "<30>" in front of a syslog one. */
-static gboolean priority(Work *w)
+static gboolean priority(CtPeelWork *w)
 {
     gsize n = 1;
     if (w->len < 4 || w->p[0] != '<')
@@ -341,12 +104,12 @@ static gboolean priority(Work *w)
         n++;
     if (n == 1 || n >= w->len || w->p[n] != '>')
         return FALSE;
-    advance(w, n + 1);
+    ct_peel_advance(w, n + 1);
     return TRUE;
 }
 
 /* "6,3973,227996636,-;text" of /dev/kmsg */
-static gboolean kmsg(Work *w)
+static gboolean kmsg(CtPeelWork *w)
 {
     const char *semi = w->len > 8 && g_ascii_isdigit(*w->p) ? memchr(w->p, ';', MIN(w->len, 80))
                                                             : NULL;
@@ -364,17 +127,17 @@ static gboolean kmsg(Work *w)
         value[2] > G_MAXINT64 / 1000)
         return FALSE;
     CtStamp s = {.ns = value[2] * 1000, .kind = CT_STAMP_BOOT};
-    note_stamp(w->out, &s);
-    advance(w, (gsize)(semi - w->p) + 1);
+    ct_peel_stamp(w, &s);
+    ct_peel_advance(w, (gsize)(semi - w->p) + 1);
     w->line->envelope = CT_ENVELOPE_KERNEL;
     w->out->kernel = TRUE;
     return TRUE;
 }
 
 /* "kern  :err   : " of dmesg -x, "10.0.0.11: kern: warning: " of cluster tools. */
-static gboolean facility(Work *w)
+static gboolean facility(CtPeelWork *w)
 {
-    Work at = *w;
+    CtPeelWork at = *w;
     gsize n = 0;
     if (at.len > 8 && g_ascii_isdigit(*at.p)) {
         while (n < at.len && n < 40 && (g_ascii_isxdigit(at.p[n]) || at.p[n] == '.' ||
@@ -382,21 +145,21 @@ static gboolean facility(Work *w)
             n++;
         if (n < 7 || n + 1 >= at.len || at.p[n] != ':')
             return FALSE;
-        advance(&at, n + 2);
+        ct_peel_advance(&at, n + 2);
     }
     if (!ct_text_starts(at.p, at.len, "kern"))
         return FALSE;
-    advance(&at, 4);
-    skip_blanks(&at);
+    ct_peel_advance(&at, 4);
+    ct_peel_blanks(&at);
     if (at.len == 0 || *at.p != ':')
         return FALSE;
-    advance(&at, 1);
-    skip_blanks(&at);
+    ct_peel_advance(&at, 1);
+    ct_peel_blanks(&at);
     const char *colon = memchr(at.p, ':', MIN(at.len, 12));
     if (!colon)
         return FALSE;
-    advance(&at, (gsize)(colon - at.p) + 1);
-    skip_blanks(&at);
+    ct_peel_advance(&at, (gsize)(colon - at.p) + 1);
+    ct_peel_blanks(&at);
     *w = at;
     w->line->envelope = CT_ENVELOPE_KERNEL;
     w->out->kernel = TRUE;
@@ -404,7 +167,7 @@ static gboolean facility(Work *w)
 }
 
 /* "[ T123]" and "[    C0]" of printk.caller */
-static void printk_caller(Work *w)
+static void printk_caller(CtPeelWork *w)
 {
     gsize i = 1;
     if (w->len < 4 || *w->p != '[')
@@ -417,21 +180,21 @@ static void printk_caller(Work *w)
     while (i < w->len && g_ascii_isdigit(w->p[i]))
         i++;
     if (i > digits && i < w->len && w->p[i] == ']')
-        advance(w, i + 1);
+        ct_peel_advance(w, i + 1);
 }
 
 /* What follows "[12.345678]" says whether the kernel wrote it: ROS goes on with a colon. */
-static gboolean kernel_stamp(Work *w)
+static gboolean kernel_stamp(CtPeelWork *w)
 {
     CtStamp s;
     if (!ct_stamp_kernel(w->p, w->len, &s))
         return FALSE;
     if (s.used < w->len && w->p[s.used] != ' ' && w->p[s.used] != '[' && w->p[s.used] != '\t')
         return FALSE;
-    note_stamp(w->out, &s);
-    advance(w, s.used);
+    ct_peel_stamp(w, &s);
+    ct_peel_advance(w, s.used);
     printk_caller(w);
-    skip_blanks(w);
+    ct_peel_blanks(w);
     if (!w->out->not_kernel || w->line->envelope == CT_ENVELOPE_SYSLOG) {
         w->line->envelope = CT_ENVELOPE_KERNEL;
         w->out->kernel = TRUE;
@@ -441,7 +204,7 @@ static gboolean kernel_stamp(Work *w)
 }
 
 /* "[  +0.000012] text" and "[Oct10 03:06] text" of dmesg -H, "<   0.000012>]" of dmesg -d. */
-static gboolean kernel_human(Work *w)
+static gboolean kernel_human(CtPeelWork *w)
 {
     gsize i = 1;
     if (w->len < 10 || *w->p != '[')
@@ -467,10 +230,10 @@ static gboolean kernel_human(Work *w)
             return FALSE;
         s = (gint64)(v * 1e9);
         CtStamp stamp = {.ns = s, .kind = CT_STAMP_BOOT};
-        note_stamp(w->out, &stamp);
+        ct_peel_stamp(w, &stamp);
     }
-    advance(w, (gsize)(close - w->p) + 1);
-    skip_blanks(w);
+    ct_peel_advance(w, (gsize)(close - w->p) + 1);
+    ct_peel_blanks(w);
     w->line->envelope = CT_ENVELOPE_KERNEL;
     w->out->kernel = TRUE;
     return TRUE;
@@ -491,10 +254,10 @@ static gboolean is_level_word(const char *text, gsize len)
 
 /* "host tag[pid]: " behind a stamp. Strict, because application logs look similar: the tag has a
  * pid, or it is the kernel, or the stamp is one that only syslog writes. */
-static gboolean syslog_header(Work *w, gboolean strict)
+static gboolean syslog_header(CtPeelWork *w, gboolean strict)
 {
     gsize host = 0, tag, i;
-    while (host < w->len && host < 80 && (name_char(w->p[host]) || w->p[host] == ':'))
+    while (host < w->len && host < 80 && (ct_peel_name_char(w->p[host]) || w->p[host] == ':'))
         host++;
     if (host == 0 || host >= w->len || w->p[host] != ' ' || w->p[host - 1] == ':' ||
         is_level_word(w->p, host))
@@ -502,7 +265,7 @@ static gboolean syslog_header(Work *w, gboolean strict)
     tag = host + 1;
     for (i = tag; i < w->len && i < tag + 80; i++) {
         char c = w->p[i];
-        if (!name_char(c) && c != '(' && c != ')' && c != '+')
+        if (!ct_peel_name_char(c) && c != '(' && c != ')' && c != '+')
             break;
     }
     gsize tag_len = i - tag;
@@ -516,19 +279,19 @@ static gboolean syslog_header(Work *w, gboolean strict)
         i = (gsize)(close - w->p) + 1;
     }
     if (i >= w->len || w->p[i] != ':' || (i + 1 < w->len && w->p[i + 1] != ' ') ||
-        all_digits(w->p + tag, tag_len))
+        ct_peel_digits(w->p + tag, tag_len))
         return FALSE;
     gboolean kernel = tag_len == 6 && memcmp(w->p + tag, "kernel", 6) == 0;
     if (strict && !kernel && pid == CT_NONE)
         return FALSE;
-    set_tag(w, w->p + tag, tag_len);
+    ct_peel_tag(w, w->p + tag, tag_len);
     if (pid != CT_NONE && !kernel)
         w->line->pid = pid;
     w->line->envelope = kernel ? CT_ENVELOPE_KERNEL : CT_ENVELOPE_SYSLOG;
     w->out->kernel = kernel;
     w->out->not_kernel = !kernel;
-    advance(w, i + 1);
-    skip_blanks(w);
+    ct_peel_advance(w, i + 1);
+    ct_peel_blanks(w);
     return TRUE;
 }
 
@@ -542,28 +305,28 @@ static gboolean written_by_dmesg(const char *p, const CtStamp *s)
     return s->used == 32 && p[10] == 'T' && p[19] == ',' && s->has_zone;
 }
 
-static gboolean stamp(Work *w)
+static gboolean stamp(CtPeelWork *w)
 {
     CtStamp s;
     if (!ct_stamp_parse(w->p, w->len, &s))
         return FALSE;
     const char *at = w->p;
-    note_stamp(w->out, &s);
+    ct_peel_stamp(w, &s);
     gboolean iso_t = s.used > 10 && at[0] != '[' && at[10] == 'T';
     gboolean glog = strchr("IWEFDV", at[0]) && g_ascii_isdigit(at[1]);
     gboolean dmesg = w->line->envelope == CT_ENVELOPE_NONE && written_by_dmesg(at, &s);
-    advance(w, s.used);
+    ct_peel_advance(w, s.used);
     while (w->len > 0 && (*w->p == ',' || *w->p == ']' || *w->p == ':' || *w->p == '|'))
-        advance(w, 1);
-    skip_blanks(w);
+        ct_peel_advance(w, 1);
+    ct_peel_blanks(w);
     if (dmesg) {
         w->line->envelope = CT_ENVELOPE_KERNEL;
         w->out->kernel = TRUE;
         printk_caller(w);
-        skip_blanks(w);
+        ct_peel_blanks(w);
         return TRUE;
     }
-    if (cri(w))
+    if (ct_peel_cri(w))
         return TRUE;
     if (!glog && w->line->envelope == CT_ENVELOPE_NONE &&
         (s.kind == CT_STAMP_WALL || s.kind == CT_STAMP_NO_YEAR))
@@ -571,24 +334,24 @@ static gboolean stamp(Work *w)
     return TRUE;
 }
 
-static gboolean peel_one(Work *w)
+static gboolean peel_one(CtPeelWork *w)
 {
     unsigned char c = (unsigned char)*w->p;
     gboolean outermost = w->line->envelope == CT_ENVELOPE_NONE;
     if (c == '{')
-        return outermost && (docker(w) || journal(w));
+        return outermost && (ct_peel_docker(w) || ct_peel_journal(w));
     if (c == '<')
         return priority(w);
     if (c == '[')
-        return kernel_stamp(w) || launcher(w) || stamp(w) || kernel_human(w);
+        return kernel_stamp(w) || ct_peel_launcher(w) || stamp(w) || kernel_human(w);
     if (g_ascii_isdigit(c) && (kmsg(w) || facility(w)))
         return TRUE;
     if (c == 'k' && outermost && facility(w))
         return TRUE;
-    return stamp(w) || (g_ascii_isalnum(c) || c == '(' ? launcher(w) : FALSE);
+    return stamp(w) || (g_ascii_isalnum(c) || c == '(' ? ct_peel_launcher(w) : FALSE);
 }
 
-static void remove_colours(Work *w)
+static void remove_colours(CtPeelWork *w)
 {
     if (!memchr(w->p, '\x1b', w->len))
         return;
@@ -605,7 +368,7 @@ void ct_peel(CtPeeler *peeler, CtLine *line, CtPeeled *out)
     line->envelope = CT_ENVELOPE_NONE;
     line->tag = NULL;
     line->pid = line->rank = CT_NONE;
-    Work w = {.peeler = peeler, .line = line, .out = out, .p = line->raw, .len = line->raw_len};
+    CtPeelWork w = {.peeler = peeler, .line = line, .out = out, .p = line->raw, .len = line->raw_len};
     remove_colours(&w);
     const char *start = w.p;
     gsize start_len = w.len;
