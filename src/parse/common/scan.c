@@ -38,7 +38,7 @@ CtStr ct_str_strip(CtStr s)
 
 gboolean ct_str_eq(CtStr s, const char *literal)
 {
-    return strlen(literal) == s.n && memcmp(s.p, literal, s.n) == 0;
+    return strlen(literal) == s.n && (s.n == 0 || memcmp(s.p, literal, s.n) == 0);
 }
 
 gboolean ct_str_ieq(CtStr s, const char *literal)
@@ -49,7 +49,7 @@ gboolean ct_str_ieq(CtStr s, const char *literal)
 gboolean ct_str_starts(CtStr s, const char *prefix)
 {
     gsize n = strlen(prefix);
-    return n <= s.n && memcmp(s.p, prefix, n) == 0;
+    return n <= s.n && (n == 0 || memcmp(s.p, prefix, n) == 0);
 }
 
 gboolean ct_str_istarts(CtStr s, const char *prefix)
@@ -176,7 +176,8 @@ char *ct_str_dup(CtStr s)
 const char *ct_str_buf(CtStr s, char *buf, gsize size)
 {
     gsize n = MIN(s.n, size - 1);
-    memcpy(buf, s.p, n);
+    if (n)
+        memcpy(buf, s.p, n);
     buf[n] = '\0';
     return buf;
 }
