@@ -84,6 +84,8 @@ static gboolean digits(Cursor *c, int min, int max, gint64 *out)
     gint64 v = 0;
     int n = 0;
     while (p < c->end && g_ascii_isdigit(*p) && n < max) {
+        if (v > (G_MAXINT64 - 9) / 10)
+            return FALSE;
         v = v * 10 + (*p++ - '0');
         n++;
     }
