@@ -100,6 +100,7 @@ struct CtParse {
     GArray *line_hits;     /* of a decoded line */
     GArray *done;          /* CtDoneSection */
     guint n_sections;
+    const CtParser *forced;
 
     /* the source at hand */
     gboolean in_source, binary, checked;

@@ -182,6 +182,8 @@ static void decide(CtParse *parse, CtEmit *s)
         return;
     judge_head(parse, s);
     ct_section_sniff(parse, &s->parser);
+    if (parse->forced)
+        s->parser = parse->forced;
     begin(parse, s);
 }
 
