@@ -76,12 +76,12 @@ gssize ct_str_find(CtStr s, const char *needle)
 gssize ct_str_ifind(CtStr s, const char *needle)
 {
     gsize n = strlen(needle);
-    if (n == 0)
+    if (n == 0 || n > s.n)
         return -1;
-    for (gsize i = 0; i + n <= s.n; i++)
-        if (g_ascii_tolower(s.p[i]) == g_ascii_tolower(needle[0]) &&
-            g_ascii_strncasecmp(s.p + i, needle, n) == 0)
-            return (gssize)i;
+    char low = g_ascii_tolower(needle[0]), high = g_ascii_toupper(needle[0]);
+    for (const char *p = s.p, *end = s.p + (s.n - n); p <= end; p++)
+        if ((*p == low || *p == high) && g_ascii_strncasecmp(p, needle, n) == 0)
+            return p - s.p;
     return -1;
 }
 
