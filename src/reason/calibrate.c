@@ -9,11 +9,13 @@
 #include "reason/reason-private.h"
 
 #define MAX_CASES 10000u
+#define MAX_DEPTH 3u
 #define MAX_TRUTH_BYTES (1024 * 1024)
 #define LEAST_T 0.3
 #define MOST_T 5.0
 #define STEPS_T 60
 #define LEAST_P 0.001 /* one wrong answer must not decide the fit alone */
+#define PRIOR_WIDTH 0.25 /* of ln T around 0: few cases move the temperature little */
 
 /* What is known of a case before any temperature: scores, caps, and which answers are right. */
 typedef struct {
@@ -87,7 +89,17 @@ static int by_text(gconstpointer a, gconstpointer b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Entries of a folder as full paths, sorted; without the truth. (transfer full) */
+/* What stands beside evidence and is none. */
+static gboolean is_description(const char *name)
+{
+    static const char *const names[] = {CT_TRUTH_FILE, "expect.yaml", "source.md"};
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return TRUE;
+    return FALSE;
+}
+
+/* Entries of a folder as full paths, sorted; without descriptions. (transfer full) */
 static GPtrArray *entries(const char *folder, GError **error)
 {
     g_autoptr(GDir) dir = g_dir_open(folder, 0, error);
@@ -95,10 +107,26 @@ static GPtrArray *entries(const char *folder, GError **error)
         return NULL;
     GPtrArray *all = g_ptr_array_new_with_free_func(g_free);
     for (const char *name; (name = g_dir_read_name(dir)) && all->len < MAX_CASES;)
-        if (strcmp(name, CT_TRUTH_FILE) != 0)
+        if (!is_description(name))
             g_ptr_array_add(all, g_build_filename(folder, name, NULL));
     g_ptr_array_sort(all, by_text);
     return all;
+}
+
+/* Folders with a truth, at most `depth` levels below. A case holds no other case. */
+static void find_cases(const char *folder, guint depth, GPtrArray *out)
+{
+    g_autofree char *truth = g_build_filename(folder, CT_TRUTH_FILE, NULL);
+    if (g_file_test(truth, G_FILE_TEST_EXISTS)) {
+        g_ptr_array_add(out, g_strdup(folder));
+        return;
+    }
+    g_autoptr(GPtrArray) below = depth ? entries(folder, NULL) : NULL;
+    for (guint i = 0; below && i < below->len && out->len < MAX_CASES; i++) {
+        const char *path = g_ptr_array_index(below, i);
+        if (g_file_test(path, G_FILE_TEST_IS_DIR) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK))
+            find_cases(path, depth - 1, out);
+    }
 }
 
 static CtDiagnosis *diagnose_case(const char *folder, const CtKb *kb, CtCalibrateLoad load,
@@ -160,8 +188,6 @@ static void run_case(CtCalibration *c, GPtrArray *judged, const char *folder, co
     g_auto(Truth) truth = {0};
     g_autoptr(GError) error = NULL;
     g_autofree char *path = g_build_filename(folder, CT_TRUTH_FILE, NULL);
-    if (!g_file_test(path, G_FILE_TEST_EXISTS))
-        return;
     CtCalibrationCase *result = g_new0(CtCalibrationCase, 1);
     result->name = g_path_get_basename(folder);
     g_ptr_array_add(c->cases, result);
@@ -194,16 +220,21 @@ static double temperature_at(guint step)
     return LEAST_T * pow(MOST_T / LEAST_T, (double)step / (STEPS_T - 1));
 }
 
-/* The temperature that is best for the summed losses; a wide minimum gives its middle. */
+/* The temperature that is best for the summed losses, with a prior around 1: cases that all come
+ * out right would otherwise make the program as sure as it can be. */
 static double best_temperature(const double *sums)
 {
-    guint best = 0, last = 0;
-    for (guint s = 1; s < STEPS_T; s++)
-        if (sums[s] < sums[best] - 1e-9)
+    guint best = 0;
+    double least = 0;
+    for (guint s = 0; s < STEPS_T; s++) {
+        double distance = log(temperature_at(s)) / PRIOR_WIDTH;
+        double total = sums[s] + distance * distance / 2;
+        if (s == 0 || total < least) {
             best = s;
-    for (last = best; last + 1 < STEPS_T && sums[last + 1] < sums[best] + 1e-6;)
-        last++;
-    return temperature_at((best + last) / 2);
+            least = total;
+        }
+    }
+    return temperature_at(best);
 }
 
 /* ---- judging ---- */
@@ -330,9 +361,11 @@ void ct_calibration_free(CtCalibration *c)
 CtCalibration *ct_calibrate(const char *folder, const CtKb *kb, CtCalibrateLoad load,
                             gpointer user, GError **error)
 {
-    g_autoptr(GPtrArray) folders = entries(folder, error);
-    if (!folders)
+    g_autoptr(GDir) readable = g_dir_open(folder, 0, error);
+    if (!readable)
         return NULL;
+    g_autoptr(GPtrArray) folders = g_ptr_array_new_with_free_func(g_free);
+    find_cases(folder, MAX_DEPTH, folders);
     g_autoptr(CtCalibration) c = g_new0(CtCalibration, 1);
     c->cases = g_ptr_array_new_with_free_func(case_free);
     c->temperature_now = ct_temperature(kb);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fits the one temperature of the softmax to cases with known answers, and says how far the
- * probabilities can be trusted. A case is a folder with evidence files and a truth.yaml:
+ * probabilities can be trusted. A case is a folder, at most three levels below the one given, with
+ * evidence files and a truth.yaml:
  *
  *   cause: gpu-oom-leak        # or none: nothing is wrong here
  *   accept: [gpu-oom-leak, leak-async-alloc-not-freed]   # optional

@@ -2,8 +2,8 @@
 /*
  * usage: run-scenario CUTRIAGE FOLDER
  *
- * Runs `cutriage diagnose --json` on the files of a scenario (all but expect.yaml and source.md)
- * and compares single fields, never whole reports. expect.yaml may hold:
+ * Runs `cutriage diagnose --json` on the files of a scenario (all but expect.yaml, truth.yaml and
+ * source.md) and compares single fields, never whole reports. expect.yaml may hold:
  *
  *   top: CAUSE or [CAUSES]         the first hypothesis is one of these
  *   layer: LAYER                   of the first hypothesis
@@ -206,7 +206,8 @@ static GPtrArray *command(const char *program, const char *folder)
     g_autoptr(GPtrArray) files = g_ptr_array_new();
     GDir *dir = g_dir_open(folder, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));)
-        if (strcmp(name, "expect.yaml") != 0 && strcmp(name, "source.md") != 0)
+        if (strcmp(name, "expect.yaml") != 0 && strcmp(name, "truth.yaml") != 0 &&
+            strcmp(name, "source.md") != 0)
             g_ptr_array_add(files, g_build_filename(folder, name, NULL));
     if (dir)
         g_dir_close(dir);
