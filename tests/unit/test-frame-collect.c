@@ -132,8 +132,9 @@ static void packed(void **state)
     put(r, "a.gz", a->data, a->len);
     g_autoptr(GByteArray) twice = gz(a->data, a->len);
     put(r, "b.gz.gz", twice->data, twice->len);
-    g_byte_array_append(a, a->data, a->len); /* two members */
-    put(r, "c.log", a->data, a->len);
+    g_autoptr(GByteArray) members = gz(TEXT, strlen(TEXT));
+    g_byte_array_append(members, a->data, a->len);
+    put(r, "c.log", members->data, members->len);
     put(r, "d.cut.gz", a->data, 30);
     assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC32, NULL, (const uint8_t *)TEXT,
                                              strlen(TEXT), buf, &n, sizeof buf),

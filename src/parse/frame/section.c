@@ -171,7 +171,10 @@ static void begin(CtParse *parse, CtEmit *s)
     for (guint i = 0; i < s->head_lines->len; i++) {
         const CtHeadLine *h = &g_array_index(s->head_lines, CtHeadLine, i);
         CtRawLine raw = head_line(s, i);
-        body_line(parse, s, &raw, &g_array_index(s->head_hits, CtHit, h->first_hit), h->n_hits);
+        /* An array that holds nothing has no address to count from. */
+        const CtHit *hits =
+            h->n_hits ? &g_array_index(s->head_hits, CtHit, h->first_hit) : NULL;
+        body_line(parse, s, &raw, hits, h->n_hits);
     }
     g_byte_array_set_size(s->head, 0);
 }

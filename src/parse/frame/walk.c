@@ -299,7 +299,7 @@ void ct_walk_block(CtParse *parse, const char *data, gsize len)
         while (hit < n_hits && hits[hit].end <= (gsize)(stop - data))
             hit++;
         if (!cut_before(parse, &line, (Ahead){next, end}))
-            ct_section_line(parse, &line, hits + first, hit - first);
+            ct_section_line(parse, &line, hit > first ? hits + first : NULL, hit - first);
         parse->after_empty = line.len == 0;
         p = next;
     }
