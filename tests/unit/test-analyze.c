@@ -256,6 +256,32 @@ static void test_odd_input(void **state)
     assert_int_equal(found(f, "memory-growth", NULL), 0);
 }
 
+static void free_blocks(Fixture *f, double used_mib, double blocks_mib)
+{
+    ct_evidence_add_fact(f->ev, &(CtFactRow){.section = f->section, .key = "host.memory.total",
+                                             .value = "7620MB", .number = 7620 * MIB,
+                                             .has_number = TRUE, .status = CT_OK});
+    for (guint i = 0; i < 40; i++) {
+        add(f, "memory.used", i, used_mib * MIB, i + 1);
+        add(f, "memory.lfb", i, blocks_mib * MIB, i + 1);
+    }
+    ct_analyze(f->ev);
+}
+
+static void test_free_memory_in_small_pieces(void **state)
+{
+    double number = 0;
+    free_blocks(*state, 4100, 8);
+    assert_int_equal(found(*state, "lfb-low", &number), 1);
+    assert_true(number == 8 * MIB);
+}
+
+static void test_full_memory_is_not_in_pieces(void **state)
+{
+    free_blocks(*state, 7300, 8);
+    assert_int_equal(found(*state, "lfb-low", NULL), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
@@ -273,6 +299,8 @@ int main(void)
         TEST(time_of_day_with_counter),
         TEST(level_shift),
         TEST(power_cap),
+        TEST(free_memory_in_small_pieces),
+        TEST(full_memory_is_not_in_pieces),
         TEST(statistics),
         TEST(odd_input),
     };
