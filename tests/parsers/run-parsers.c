@@ -257,6 +257,22 @@ static void check_complete(const char *root)
     }
 }
 
+/* The page names every parser. */
+static void check_page(const char *root)
+{
+    g_autofree char *path = g_build_filename(root, "..", "..", "docs", "parsers.md", NULL);
+    g_autofree char *page = NULL;
+    if (!g_file_get_contents(path, &page, NULL, NULL))
+        return; /* fixtures of somebody else's */
+    for (guint i = 0; ct_parsers()[i]; i++) {
+        g_autofree char *heading = g_strdup_printf("\n### %s\n", ct_parsers()[i]->id);
+        if (strstr(page, heading))
+            continue;
+        printf("%s: docs/parsers.md does not name it\n", ct_parsers()[i]->id);
+        failed++;
+    }
+}
+
 static int run_all(const char *root, const CtKb *kb, gboolean refresh)
 {
     g_autoptr(GPtrArray) ids = names_in(root);
@@ -277,6 +293,7 @@ static int run_all(const char *root, const CtKb *kb, gboolean refresh)
         }
     }
     check_complete(root);
+    check_page(root);
     printf("%u passed, %u failed, %u skipped\n", passed, failed, skipped);
     return failed ? 1 : 0;
 }

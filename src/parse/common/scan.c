@@ -198,48 +198,61 @@ gboolean ct_str_uint(CtStr s, gint64 *out)
     return TRUE;
 }
 
+/* ",373" of "1,099,373": exactly three digits behind the comma. */
+static gboolean is_thousands(CtStr s, gsize i)
+{
+    for (gsize k = 1; k <= 3; k++)
+        if (i + k >= s.n || !g_ascii_isdigit(s.p[i + k]))
+            return FALSE;
+    return i + 4 >= s.n || !g_ascii_isdigit(s.p[i + 4]);
+}
+
+/* Length of the exponent at the start of the text ("e-05"), 0 when there is none. */
+static gsize exponent_length(CtStr s)
+{
+    gsize n = 1, digits = 0;
+    if (!s.n || (s.p[0] != 'e' && s.p[0] != 'E'))
+        return 0;
+    if (n < s.n && (s.p[n] == '-' || s.p[n] == '+'))
+        n++;
+    while (n < s.n && g_ascii_isdigit(s.p[n]) && digits < 3) {
+        n++;
+        digits++;
+    }
+    return digits ? n : 0;
+}
+
 static gboolean take_number(CtStr *rest, double *out, gboolean thousands)
 {
     char buf[48];
     gsize i = 0, n = 0, digits = 0;
     CtStr s = *rest;
-    if (i < s.n && (s.p[i] == '-' || s.p[i] == '+'))
-        buf[n++] = s.p[i++];
     gboolean point = FALSE;
+    if (s.n && (s.p[0] == '-' || s.p[0] == '+'))
+        buf[n++] = s.p[i++];
     for (; i < s.n && n < sizeof(buf) - 8; i++) {
         char c = s.p[i];
-        if (g_ascii_isdigit(c)) {
+        if (g_ascii_isdigit(c))
             digits++;
-        } else if (c == '.' && !point && i + 1 < s.n && g_ascii_isdigit(s.p[i + 1])) {
+        else if (c == '.' && !point && i + 1 < s.n && g_ascii_isdigit(s.p[i + 1]))
             point = TRUE;
-        } else if (thousands && c == ',' && !point && digits && i + 3 < s.n && g_ascii_isdigit(s.p[i + 1]) &&
-                   g_ascii_isdigit(s.p[i + 2]) && g_ascii_isdigit(s.p[i + 3]) &&
-                   (i + 4 >= s.n || !g_ascii_isdigit(s.p[i + 4]))) {
-            continue; /* 1,099,373 */
-        } else {
+        else if (thousands && c == ',' && !point && digits && is_thousands(s, i))
+            continue;
+        else
             break;
-        }
         buf[n++] = c;
     }
     if (!digits)
         return FALSE;
-    if (i + 1 < s.n && (s.p[i] == 'e' || s.p[i] == 'E')) {
-        gsize j = i + 1;
-        if (s.p[j] == '-' || s.p[j] == '+')
-            j++;
-        if (j < s.n && g_ascii_isdigit(s.p[j])) {
-            while (i < j)
-                buf[n++] = s.p[i++];
-            for (guint k = 0; i < s.n && g_ascii_isdigit(s.p[i]) && k < 3; i++, k++)
-                buf[n++] = s.p[i];
-        }
-    }
-    buf[n] = '\0';
+    gsize exponent = exponent_length(ct_str_from(s, i));
+    if (exponent)
+        memcpy(buf + n, s.p + i, exponent);
+    buf[n + exponent] = '\0';
     double value = g_ascii_strtod(buf, NULL);
     if (!isfinite(value))
         return FALSE;
     *out = value;
-    *rest = ct_str_from(s, i);
+    *rest = ct_str_from(s, i + exponent);
     return TRUE;
 }
 

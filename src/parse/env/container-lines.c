@@ -146,64 +146,88 @@ static gboolean skip_value(CtStr w)
     return FALSE;
 }
 
+#define MAX_VARIABLES 64
+
+typedef struct {
+    CtContainer c;
+    CtStr variables[MAX_VARIABLES];
+    guint n_variables;
+} Run;
+
+/* Options whose value is kept as it is. */
+static gboolean plain_option(Run *r, const CtStr *words, guint n, guint *i)
+{
+    const struct {
+        const char *option;
+        CtStr *out;
+    } options[] = {
+        {"--gpus", &r->c.gpus},       {"--runtime", &r->c.runtime},
+        {"--shm-size", &r->c.shm_size}, {"--ipc", &r->c.ipc},
+        {"--network", &r->c.network}, {"--net", &r->c.network},
+        {"--name", &r->c.name},       {"--pid", &r->c.pid},
+        {"--memory", &r->c.memory},   {"-m", &r->c.memory},
+    };
+    for (gsize k = 0; k < G_N_ELEMENTS(options); k++)
+        if (option_value(words, n, i, options[k].option, options[k].out))
+            return TRUE;
+    return FALSE;
+}
+
+static void other_option(Run *r, const CtStr *words, guint n, guint *i)
+{
+    CtStr w = words[*i], value = ct_str("", 0);
+    if (option_value(words, n, i, "-e", &value) || option_value(words, n, i, "--env", &value)) {
+        if (r->n_variables < MAX_VARIABLES)
+            r->variables[r->n_variables++] = value;
+    } else if (option_value(words, n, i, "--device", &value)) {
+        r->c.devices++;
+        if (ct_str_starts(value, "nvidia.com/gpu")) /* CDI */
+            r->c.gpus = value;
+        r->c.has_node |= ct_str_starts(value, "/dev/nv");
+    } else if (option_value(words, n, i, "--ulimit", &value)) {
+        if (ct_str_starts(value, "memlock"))
+            r->c.memlock = ct_str_from(value, 8);
+    } else if (ct_str_eq(w, "--privileged") || ct_str_starts(w, "--privileged=")) {
+        r->c.privileged = ct_str_of(ct_str_ends(w, "false") ? "no" : "yes");
+    } else if (skip_value(w) && *i + 1 < n) {
+        (*i)++;
+    }
+}
+
+/* "the same docker run line" is prose: a command has an option or an image that looks like one. */
+static gboolean is_command(const CtContainer *c, CtStr first)
+{
+    if (!c->image.n && !c->gpus.n && !c->runtime.n)
+        return FALSE;
+    if (first.n && first.p[0] == '-')
+        return TRUE;
+    return c->image.n && (memchr(c->image.p, ':', c->image.n) ||
+                          memchr(c->image.p, '/', c->image.n) || c->image.p[0] == '$');
+}
+
 static void read_run(CtEmit *emit, const CtLine *line, const CtStr *words, guint n,
                      gboolean nvidia_docker)
 {
-    CtContainer c = {0};
-    CtStr value, variables[64];
-    guint n_variables = 0;
+    g_autofree Run *r = g_new0(Run, 1);
     for (guint i = 0; i < n; i++) {
-        CtStr w = words[i];
-        value = ct_str("", 0);
-        if (!w.n)
+        if (!words[i].n)
             continue;
-        if (w.p[0] != '-') {
-            c.image = w;
+        if (words[i].p[0] != '-') {
+            r->c.image = words[i];
             break;
         }
-        if (option_value(words, n, &i, "--gpus", &c.gpus) ||
-            option_value(words, n, &i, "--runtime", &c.runtime) ||
-            option_value(words, n, &i, "--shm-size", &c.shm_size) ||
-            option_value(words, n, &i, "--ipc", &c.ipc) ||
-            option_value(words, n, &i, "--network", &c.network) ||
-            option_value(words, n, &i, "--net", &c.network) ||
-            option_value(words, n, &i, "--name", &c.name) ||
-            option_value(words, n, &i, "--pid", &c.pid) ||
-            option_value(words, n, &i, "--memory", &c.memory) ||
-            option_value(words, n, &i, "-m", &c.memory))
-            continue;
-        if (option_value(words, n, &i, "-e", &value) || option_value(words, n, &i, "--env", &value)) {
-            if (n_variables < G_N_ELEMENTS(variables))
-                variables[n_variables++] = value;
-        } else if (option_value(words, n, &i, "--device", &value)) {
-            c.devices++;
-            if (ct_str_starts(value, "nvidia.com/gpu")) /* CDI */
-                c.gpus = value;
-            c.has_node |= ct_str_starts(value, "/dev/nv");
-        } else if (option_value(words, n, &i, "--ulimit", &value)) {
-            if (ct_str_starts(value, "memlock"))
-                c.memlock = ct_str_from(value, 8);
-        } else if (ct_str_eq(w, "--privileged") || ct_str_starts(w, "--privileged=")) {
-            c.privileged = ct_str_of(ct_str_ends(w, "false") ? "no" : "yes");
-        } else if (skip_value(w) && i + 1 < n) {
-            i++;
-        }
+        if (!plain_option(r, words, n, &i))
+            other_option(r, words, n, &i);
     }
-    if (nvidia_docker && !c.runtime.n)
-        c.runtime = ct_str_of("nvidia");
-    if (!c.image.n && !c.gpus.n && !c.runtime.n)
+    if (nvidia_docker && !r->c.runtime.n)
+        r->c.runtime = ct_str_of("nvidia");
+    if (!is_command(&r->c, n ? words[0] : ct_str("", 0)))
         return;
-    /* "the same docker run line": prose, not a command. */
-    gboolean options = n > 0 && words[0].n && words[0].p[0] == '-';
-    gboolean image = c.image.n && (memchr(c.image.p, ':', c.image.n) ||
-                                   memchr(c.image.p, '/', c.image.n) || c.image.p[0] == '$');
-    if (!options && !image)
-        return;
-    ct_emit_container(emit, line, &c);
+    ct_emit_container(emit, line, &r->c);
     char subject[140];
-    ct_container_subject(c.name, c.image, subject);
-    for (guint i = 0; i < n_variables; i++)
-        ct_emit_container_variable(emit, line, subject, variables[i]);
+    ct_container_subject(r->c.name, r->c.image, subject);
+    for (guint i = 0; i < r->n_variables; i++)
+        ct_emit_container_variable(emit, line, subject, r->variables[i]);
 }
 
 static gboolean is_engine(CtStr w)

@@ -156,42 +156,52 @@ static void finish(gpointer state, CtEmit *emit)
     g_free(st);
 }
 
+typedef struct {
+    guint dpkg, columns, pins, lines;
+} Likeness;
+
+static void judge(CtStr s, Likeness *like)
+{
+    static const char *const states[] = {"ii", "rc", "iU", "iF", "hi"};
+    CtStr rest = s, a = ct_str_token(&rest), b = ct_str_token(&rest), c = ct_str_token(&rest);
+    like->lines++;
+    for (gsize i = 0; i < G_N_ELEMENTS(states); i++)
+        like->dpkg += ct_str_eq(a, states[i]) && version_word(c);
+    like->dpkg += ct_str_has(s, "[installed") && ct_str_has(a, "/");
+    like->columns += !c.n && package_name(a) && version_word(b) && memchr(b.p, '.', b.n) &&
+                     known_package(a);
+    gssize equals = ct_str_find(s, "==");
+    like->pins += equals > 0 && !b.n && package_name(ct_str_head(s, (gsize)equals));
+}
+
+static gboolean lists_packages(const char *command)
+{
+    static const char *const words[] = {"list", "freeze", " -l", " -q", " -s ", "show", "policy"};
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+        if (strstr(command, words[i]))
+            return TRUE;
+    return FALSE;
+}
+
 static int sniff(const CtSniff *sniff)
 {
-    guint dpkg = 0, columns = 0, pins = 0, lines = 0;
+    Likeness like = {0};
     if (ct_sniff_has(sniff, "Desired=Unknown/Install"))
         return 95;
     for (guint i = 0; i < sniff->n_lines; i++) {
-        CtStr s = ct_sniff_line(sniff, i), rest = s;
-        CtStr a = ct_str_token(&rest), b = ct_str_token(&rest), c = ct_str_token(&rest);
-        if (!s.n)
-            continue;
-        lines++;
-        if ((ct_str_eq(a, "ii") || ct_str_eq(a, "rc") || ct_str_eq(a, "iU") ||
-             ct_str_eq(a, "iF") || ct_str_eq(a, "hi")) && version_word(c))
-            dpkg++;
-        if (package_name(a) && version_word(b) && memchr(b.p, '.', b.n) &&
-            known_package(a) && !c.n)
-            columns++;
-        gssize equals = ct_str_find(s, "==");
-        if (equals > 0 && !b.n && package_name(ct_str_head(s, (gsize)equals)))
-            pins++;
-        if (ct_str_has(s, "[installed") && ct_str_has(a, "/"))
-            dpkg++;
+        CtStr s = ct_sniff_line(sniff, i);
+        if (s.n)
+            judge(s, &like);
     }
-    if (dpkg && (dpkg * 2 >= lines || dpkg >= 3))
+    if (like.dpkg && (like.dpkg * 2 >= like.lines || like.dpkg >= 3))
         return 90;
-    const char *packager = packager_of(sniff->command);
-    if (packager && lines && (strstr(sniff->command, "list") || strstr(sniff->command, "freeze") ||
-                              strstr(sniff->command, " -l") || strstr(sniff->command, " -q") ||
-                              strstr(sniff->command, " -s ") || strstr(sniff->command, "show") ||
-                              strstr(sniff->command, "policy")))
+    if (like.lines && packager_of(sniff->command) && lists_packages(sniff->command))
         return 80;
-    if (pins && pins * 2 >= lines)
+    if (like.pins && like.pins * 2 >= like.lines)
         return 70;
     if (ct_str_starts(ct_sniff_first(sniff), "Package ") && ct_sniff_has(sniff, "Version"))
         return 75;
-    return columns && columns * 2 >= lines ? 60 : 0;
+    return like.columns && like.columns * 2 >= like.lines ? 60 : 0;
 }
 
 const CtParser ct_parser_packages = {

@@ -243,56 +243,70 @@ static Gpu *gpu_of_row(State *st, const CtStr *cell, guint n, gint64 t)
     return g;
 }
 
+static CtStr cell_at(const CtStr *cell, guint n, gint at)
+{
+    return at >= 0 && (guint)at < n ? cell[at] : ct_str("", 0);
+}
+
+/* Columns that speak of the host, not of the row's GPU. */
+static gboolean host_column(State *st, const Column *c, const Gpu *g, CtStr cell,
+                            const CtLine *line, CtEmit *emit)
+{
+    if (strcmp(c->key, "gpu.count") == 0) {
+        if (g->rows == 1 && !st->counted)
+            ct_emit_field(emit, line, NULL, c->key, cell);
+        st->counted = TRUE;
+        return TRUE;
+    }
+    if (strcmp(c->key, "version.driver") != 0)
+        return FALSE;
+    if (g->rows == 1 && strcmp(st->seen_driver, CT_STR_BUF(cell)) != 0) {
+        ct_emit_text(emit, line, NULL, c->key, cell);
+        ct_str_buf(cell, st->seen_driver, sizeof(st->seen_driver));
+    }
+    return TRUE;
+}
+
+static void one_cell(const Column *c, Gpu *g, guint i, CtStr cell, gint64 t, const CtLine *line,
+                     CtEmit *emit)
+{
+    double number;
+    if (g->rows == 1)
+        fact_of(c, g->subject, cell, line, emit);
+    if (moving(c->key)) {
+        char *text = ct_str_dup(ct_str_head(cell, 64));
+        if (g->rows > 1 && g->last[i] && strcmp(g->last[i], text) != 0)
+            fact_of(c, g->subject, cell, line, emit);
+        g_free(g->last[i]);
+        g->last[i] = text;
+    }
+    if (!c->metric || !cell_number(c, cell, &number))
+        return;
+    if (g->rows == 1)
+        ct_emit_snapshot(emit, line, g->subject, c->metric, c->unit, t, number);
+    else
+        ct_emit_sample(emit, line, g->subject, c->metric, c->unit, t, number);
+}
+
 static void gpu_row(State *st, const CtStr *cell, guint n, const CtLine *line, CtEmit *emit)
 {
     gint64 t = line->t_ns;
     gsize used;
     gboolean no_year;
-    if (st->time_at >= 0 && (guint)st->time_at < n &&
-        ct_text_time(cell[st->time_at].p, cell[st->time_at].n, &t, &used, &no_year))
+    CtStr stamp = cell_at(cell, n, st->time_at);
+    if (stamp.n && ct_text_time(stamp.p, stamp.n, &t, &used, &no_year))
         ct_emit_clock(emit, "wall");
     Gpu *g = gpu_of_row(st, cell, n, t);
     st->previous_t = t;
     if (!g)
         return;
-    g->rows++;
-    if (g->rows == 1)
-        ct_emit_gpu_names(emit, g->subject,
-                          st->pci_at >= 0 && (guint)st->pci_at < n ? cell[st->pci_at]
-                                                                   : ct_str("", 0),
-                          st->uuid_at >= 0 && (guint)st->uuid_at < n ? cell[st->uuid_at]
-                                                                     : ct_str("", 0));
+    if (++g->rows == 1)
+        ct_emit_gpu_names(emit, g->subject, cell_at(cell, n, st->pci_at),
+                          cell_at(cell, n, st->uuid_at));
     for (guint i = 0; i < n && i < st->n; i++) {
         const Column *c = &st->column[i];
-        double number;
-        if (!c->key[0])
-            continue;
-        if (strcmp(c->key, "version.driver") == 0 || strcmp(c->key, "gpu.count") == 0) {
-            if (g->rows == 1 && strcmp(st->seen_driver, CT_STR_BUF(cell[i])) != 0) {
-                if (c->key[0] == 'v')
-                    ct_emit_text(emit, line, NULL, c->key, cell[i]);
-                else
-                    ct_emit_field(emit, line, NULL, c->key, cell[i]);
-                if (c->key[0] == 'v')
-                    ct_str_buf(cell[i], st->seen_driver, sizeof(st->seen_driver));
-            }
-            continue;
-        }
-        if (g->rows == 1)
-            fact_of(c, g->subject, cell[i], line, emit);
-        if (moving(c->key)) {
-            char *text = ct_str_dup(ct_str_head(cell[i], 64));
-            if (g->rows > 1 && g->last[i] && strcmp(g->last[i], text) != 0)
-                fact_of(c, g->subject, cell[i], line, emit);
-            g_free(g->last[i]);
-            g->last[i] = text;
-        }
-        if (!c->metric || !cell_number(c, cell[i], &number))
-            continue;
-        if (g->rows == 1)
-            ct_emit_snapshot(emit, line, g->subject, c->metric, c->unit, t, number);
-        else
-            ct_emit_sample(emit, line, g->subject, c->metric, c->unit, t, number);
+        if (c->key[0] && !host_column(st, c, g, cell[i], line, emit))
+            one_cell(c, g, i, cell[i], t, line, emit);
     }
 }
 

@@ -78,7 +78,7 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
         if (ct_str_eq(w, "X") || strncmp(name, "gpu:", 4) != 0)
             continue;
         if (strncmp(st->name[i], "gpu:", 4) == 0 &&
-            atoi(st->name[i] + 4) < atoi(name + 4))
+            g_ascii_strtoll(st->name[i] + 4, NULL, 10) < g_ascii_strtoll(name + 4, NULL, 10))
             continue;
         char subject[40];
         g_snprintf(subject, sizeof(subject), "%s/%s", name, st->name[i]);
