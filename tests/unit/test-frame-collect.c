@@ -229,7 +229,7 @@ static void tar(void **state)
 static void little(GByteArray *out, guint64 v, int bytes)
 {
     for (int i = 0; i < bytes; i++) {
-        guint8 b = (guint8)(v >> 8 * i);
+        guint8 b = i < 8 ? (guint8)(v >> 8 * i) : 0;
         g_byte_array_append(out, &b, 1);
     }
 }
@@ -275,7 +275,8 @@ static GByteArray *make_zip(const char *name, const char *text)
 static void zip(void **state)
 {
     Run *r = *state;
-    g_autoptr(GByteArray) good = make_zip("logs/app.log", TEXT), model = make_zip("m/data.pkl", "x");
+    g_autoptr(GByteArray) good = make_zip("logs/app.log", TEXT);
+    g_autoptr(GByteArray) model = make_zip("m/data.pkl", "x");
     put(r, "a.zip", good->data, good->len);
     put(r, "b.zip", good->data, good->len - 30);
     put(r, "c.pt", model->data, model->len);

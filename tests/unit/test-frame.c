@@ -94,7 +94,8 @@ static void kernel_lines_cut(void **state)
            "\n NVRM: wrapped\n[   12.000000] usb 1-2: new\napp again\napp again\napp again\n"
            "[   13.000000] one line is no log\napp again\n");
     ct_parse_finish(r.parse);
-    expect(&r, "SELECT first_line, last_line, clock FROM section", "1|2|none\n3|6|boot\n7|11|none\n");
+    expect(&r, "SELECT first_line, last_line, clock FROM section",
+           "1|2|none\n3|6|boot\n7|11|none\n");
     expect(&r, XIDS, "4|xid|79\n");
     expect(&r, "SELECT section, kind FROM coverage WHERE kind = 'kernel-log'",
            "2|kernel-log\n3|kernel-log\n");
@@ -122,8 +123,9 @@ static void encodings(void **state)
                                     &n, NULL);
     ct_parse_memory(r.parse, "gb", gb, n);
     source(&r, "latin", "72\xb0" "C and " OOM "\n");
-    ct_parse_memory(r.parse, "nul", "CUDA err\0or: out of memory\n", 27);
-    ct_parse_memory(r.parse, "ansi", "\x1b[31mCUDA err\x1b[0mor: out of memory\n", 36);
+    static const char nul[] = "CUDA err\0or: out of memory\n";
+    ct_parse_memory(r.parse, "nul", nul, sizeof nul - 1);
+    source(&r, "ansi", "\x1b[31mCUDA err\x1b[0mor: out of memory\n");
     ct_parse_finish(r.parse);
     expect(&r,
            "SELECT s.path, e.line, e.text FROM event e JOIN section x ON x.id = e.section JOIN "
@@ -142,7 +144,8 @@ static void binaries(void **state)
     for (gsize i = 0; i < sizeof junk; i++)
         junk[i] = (char)(i * 7919 >> 3);
     ct_parse_memory(r.parse, "junk", junk, sizeof junk);
-    ct_parse_memory(r.parse, "elf", "\x7f" "ELF\2\1\1\0\0\0\0\0" OOM "\n", 40);
+    static const char elf[] = "\x7f" "ELF\2\1\1\0\0\0\0\0" OOM "\n";
+    ct_parse_memory(r.parse, "elf", elf, sizeof elf - 1);
     ct_parse_memory(r.parse, "zeros", memset(junk, 0, sizeof junk), sizeof junk);
     ct_parse_memory(r.parse, "empty", "", 0);
     /* A log whose first pages a power failure took. */
