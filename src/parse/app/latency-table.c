@@ -56,6 +56,17 @@ static gboolean is_latency(const CtMetricName *m)
     return m->role == CT_ROLE_METRIC && g_str_has_prefix(m->metric, "latency");
 }
 
+/* A table over sizes or batches is a sweep: its rows do not follow each other in time. */
+static gboolean is_sweep(CtStr first)
+{
+    static const char *const words[] = {"size", "bytes", "batch", "msg", "message", "threads",
+                                        "concurrency", "clients", "n_gpus", "resolution"};
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+        if (ct_str_ifind(first, words[i]) >= 0)
+            return TRUE;
+    return FALSE;
+}
+
 /* Columns that the header names; returns how many of them are latencies, throughput or errors. */
 static guint read_header(CtStr row, char separator, Column *column, guint *n, gint *time_at)
 {
@@ -63,6 +74,8 @@ static guint read_header(CtStr row, char separator, Column *column, guint *n, gi
     guint telling = 0;
     *n = split_row(row, separator, cell);
     *time_at = -1;
+    if (*n && is_sweep(cell[0]))
+        return 0;
     for (guint i = 0; i < *n; i++) {
         gboolean letter = FALSE;
         for (gsize k = 0; k < cell[i].n; k++)

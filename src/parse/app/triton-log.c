@@ -80,6 +80,8 @@ static void log_line(gpointer state, const CtLine *line, CtEmit *emit)
         double bytes;
         if (at > 0) {
             size = ct_str_from(s, (gsize)at + 10);
+            while (size.n && size.p[size.n - 1] == '"')
+                size.n--;
             CtStr text = size;
             if (ct_str_take_number(&size, &bytes))
                 ct_emit_number(emit, line, NULL,
