@@ -53,6 +53,21 @@ static gboolean code_line(CtStr s)
            !ct_str_has(s, ": ");
 }
 
+/* What a run prints also ends in ";" or begins with the name of a call. In program text such words
+ * stand in quotes. */
+static gboolean message_line(CtStr s)
+{
+    static const char *const words[] = {"CUDA error", "CUDA failure", "Cuda failure", "cuda error",
+                                        "CUDA_ERROR_", " failed", " -> ", "error code",
+                                        "out of memory", "cudaSuccess: "};
+    if (memchr(s.p, '"', s.n))
+        return FALSE;
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+        if (ct_str_has(s, words[i]))
+            return TRUE;
+    return FALSE;
+}
+
 static gboolean extension(const char *path)
 {
     static const char *const list[] = {".py", ".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h",
@@ -79,13 +94,14 @@ static gboolean shown(const char *command)
 
 static int sniff(const CtSniff *sniff)
 {
-    guint code = 0, lines = 0, prefixed = 0;
+    guint code = 0, lines = 0, prefixed = 0, messages = 0;
     for (guint i = 0; i < sniff->n_lines; i++) {
         CtStr s = ct_sniff_line(sniff, i);
         if (!s.n)
             continue;
         lines++;
         code += code_line(s);
+        messages += message_line(s);
         prefixed += sniff->lines[i].len < sniff->lines[i].raw_len;
     }
     if (!lines || prefixed * 4 > lines || ct_sniff_has(sniff, "Traceback (most recent call last)"))
@@ -93,7 +109,7 @@ static int sniff(const CtSniff *sniff)
     gboolean named = sniff->command ? shown(sniff->command) : extension(sniff->path);
     if (named)
         return code * 4 >= lines ? 85 : 30;
-    if (sniff->command)
+    if (sniff->command || messages * 4 > lines)
         return 0;
     return code >= 4 && code * 10 >= lines * 6 ? 60 : 0;
 }
