@@ -60,6 +60,9 @@ static gboolean message_line(CtStr s)
     static const char *const words[] = {"CUDA error", "CUDA failure", "Cuda failure", "cuda error",
                                         "CUDA_ERROR_", " failed", " -> ", "error code",
                                         "out of memory", "cudaSuccess: "};
+    gssize close = s.p[0] == '[' ? ct_str_find(s, "] ") : -1;
+    if (close > 1 && close < 40) /* "[cuda] out of memory (error 2)" */
+        return TRUE;
     if (memchr(s.p, '"', s.n))
         return FALSE;
     for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
