@@ -83,6 +83,13 @@ gsize ct_bytes_len(const CtBytes *b)
     return b->len;
 }
 
+void ct_bytes_drop(const CtBytes *b, gsize offset, gsize len)
+{
+    gsize page = (gsize)sysconf(_SC_PAGESIZE), from = offset / page * page;
+    if (b->mapped && len > page)
+        madvise(b->data + from, len + (offset - from), MADV_DONTNEED);
+}
+
 static sigjmp_buf guard_jump;
 static volatile sig_atomic_t guarded;
 

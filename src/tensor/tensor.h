@@ -53,6 +53,8 @@ CtBytes *ct_bytes_ref(CtBytes *b);
 void ct_bytes_unref(CtBytes *b);
 const guint8 *ct_bytes_data(const CtBytes *b);
 gsize ct_bytes_len(const CtBytes *b);
+/* The pages of a range of a mapped file will not be needed again. */
+void ct_bytes_drop(const CtBytes *b, gsize offset, gsize len);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtBytes, ct_bytes_unref)
 
 /* Runs `work` so that a mapped file that shrinks meanwhile (SIGBUS) makes this return FALSE instead
