@@ -215,32 +215,35 @@ static void level_and_drift(CtEvidence *ev, const Latency *l)
     }
 }
 
-/* Otsu's threshold on the logarithm; two modes must be far apart and interleaved. */
+/* Otsu's threshold on the logarithm: the cut among the sorted values that parts the means most. */
+static double best_cut(const double *sorted, gsize n)
+{
+    g_autofree double *sum = g_new(double, n + 1);
+    sum[0] = 0;
+    for (gsize i = 0; i < n; i++)
+        sum[i + 1] = sum[i] + log(MAX(sorted[i], 1));
+    double best = 0, cut = sorted[0];
+    for (gsize at = n / 10; at <= n - n / 10 && at < n; at += MAX(n / 200, 1)) {
+        double low = (double)at, high = (double)(n - at);
+        if (at == 0)
+            continue;
+        double d = (sum[n] - sum[at]) / high - sum[at] / low;
+        if (low * high * d * d > best) {
+            best = low * high * d * d;
+            cut = sorted[at - 1];
+        }
+    }
+    return cut;
+}
+
+/* Two modes must be far apart and interleaved. */
 static void two_modes(CtEvidence *ev, const Latency *l)
 {
     gsize n = l->c.n;
     if (n < 40)
         return;
-    double best = 0, cut = 0;
-    for (int q = 10; q <= 90; q += 2) {
-        double at = ct_quantile(l->c.x, n, q / 100.0);
-        double s0 = 0, s1 = 0, n0 = 0, n1 = 0;
-        for (gsize i = 0; i < n; i++) {
-            double y = log(MAX(l->c.x[i], 1));
-            if (l->c.x[i] <= at) {
-                s0 += y;
-                n0++;
-            } else {
-                s1 += y;
-                n1++;
-            }
-        }
-        double d = n0 > 0 && n1 > 0 ? s1 / n1 - s0 / n0 : 0;
-        if (n0 * n1 * d * d > best) {
-            best = n0 * n1 * d * d;
-            cut = at;
-        }
-    }
+    g_autofree double *sorted = ct_sorted(l->c.x, n);
+    double cut = best_cut(sorted, n);
     g_autofree double *low = g_new(double, n);
     g_autofree double *high = g_new(double, n);
     gsize n0 = 0, n1 = 0, switches = 0;

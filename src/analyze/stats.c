@@ -11,7 +11,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double *sorted_copy(const double *x, gsize n)
+double *ct_sorted(const double *x, gsize n)
 {
     double *copy = g_new(double, n);
     memcpy(copy, x, n * sizeof *x);
@@ -19,8 +19,10 @@ static double *sorted_copy(const double *x, gsize n)
     return copy;
 }
 
-static double quantile_sorted(const double *s, gsize n, double q)
+double ct_quantile_sorted(const double *s, gsize n, double q)
 {
+    if (n == 0)
+        return NAN;
     double at = q * (double)(n - 1);
     gsize i = (gsize)at;
     if (i + 1 >= n)
@@ -32,8 +34,8 @@ double ct_quantile(const double *x, gsize n, double q)
 {
     if (n == 0)
         return NAN;
-    g_autofree double *s = sorted_copy(x, n);
-    return quantile_sorted(s, n, q);
+    g_autofree double *s = ct_sorted(x, n);
+    return ct_quantile_sorted(s, n, q);
 }
 
 double ct_median(const double *x, gsize n)

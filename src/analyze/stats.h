@@ -7,6 +7,10 @@
 
 #include <glib.h>
 
+/* A sorted copy, for several quantiles of one series. (transfer full) */
+double *ct_sorted(const double *x, gsize n);
+double ct_quantile_sorted(const double *sorted, gsize n, double q);
+
 /* Quantile q in 0..1 by linear interpolation; NaN for n = 0. The input is not changed. */
 double ct_quantile(const double *x, gsize n, double q);
 double ct_median(const double *x, gsize n);
