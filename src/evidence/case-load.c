@@ -20,8 +20,8 @@ typedef struct {
     CtEvidence *ev;
     sqlite3 *from;
     const char *path;
-    GHashTable *offsets;       /* table -> gint64 * to add to its ids */
-    GHashTable *series_by_id;  /* gint64 -> CtSeries */
+    GHashTable *offsets;      /* table -> gint64 * to add to its ids */
+    GHashTable *series_by_id; /* gint64 -> CtSeries */
     guint64 rows;
     gint64 max_seq;
     GError **error;
@@ -148,8 +148,9 @@ static gboolean register_series(Load *load)
 {
     const gint64 *offset = g_hash_table_lookup(load->offsets, "series");
     sqlite3_stmt *st = NULL;
-    if (sqlite3_prepare_v2(load->ev->db, "SELECT id,section,subject,metric,unit FROM series "
-                                         "WHERE id > ? ORDER BY id",
+    if (sqlite3_prepare_v2(load->ev->db,
+                           "SELECT id,section,subject,metric,unit FROM series "
+                           "WHERE id > ? ORDER BY id",
                            -1, &st, NULL) != SQLITE_OK)
         return fail(load, CT_ERROR_INTERNAL, "series", sqlite3_errmsg(load->ev->db));
     sqlite3_bind_int64(st, 1, *offset);
@@ -194,8 +195,7 @@ static gboolean take_samples(Load *load)
         gboolean known = sqlite3_column_type(st, 1) == SQLITE_INTEGER;
         gint64 line = sqlite3_column_int64(st, 3);
         ct_series_add(series, known ? sqlite3_column_int64(st, 1) : CT_TIME_UNKNOWN,
-                      sqlite3_column_double(st, 2),
-                      (guint)CLAMP(line, 0, (gint64)G_MAXINT32));
+                      sqlite3_column_double(st, 2), (guint)CLAMP(line, 0, (gint64)G_MAXINT32));
     }
     sqlite3_finalize(st);
     return rc == SQLITE_DONE ||

@@ -292,8 +292,7 @@ sqlite3 *ct_case_open_readonly(const char *path, GError **error)
     *budget = QUERY_BUDGET;
     if (sqlite3_create_function_v2(db, "steps_left", 0, SQLITE_UTF8, budget, budget_left, NULL,
                                    NULL, g_free) != SQLITE_OK) {
-        g_set_error(error, CT_ERROR, CT_ERROR_INTERNAL, "opening %s: %s", path,
-                    sqlite3_errmsg(db));
+        g_set_error(error, CT_ERROR, CT_ERROR_INTERNAL, "opening %s: %s", path, sqlite3_errmsg(db));
         sqlite3_close(db);
         return NULL;
     }

@@ -118,8 +118,7 @@ CtFold *ct_fold_find(CtFoldTable *table, const CtEventRow *row)
 gboolean ct_fold_take(CtFoldTable *table, CtFold *fold, const CtEventRow *row)
 {
     gint64 t = row->t_ns == CT_TIME_UNKNOWN ? 0 : row->t_ns;
-    if (t && fold->last_t_ns &&
-        (t < fold->last_t_ns || t - fold->last_t_ns > CT_FOLD_GAP_NS))
+    if (t && fold->last_t_ns && (t < fold->last_t_ns || t - fold->last_t_ns > CT_FOLD_GAP_NS))
         return FALSE;
     fold->repeats++;
     fold->last_line = row->line;

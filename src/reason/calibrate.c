@@ -14,7 +14,7 @@
 #define LEAST_T 0.3
 #define MOST_T 5.0
 #define STEPS_T 60
-#define LEAST_P 0.001 /* one wrong answer must not decide the fit alone */
+#define LEAST_P 0.001    /* one wrong answer must not decide the fit alone */
 #define PRIOR_WIDTH 0.25 /* of ln T around 0: few cases move the temperature little */
 
 /* What is known of a case before any temperature: scores, caps, and which answers are right. */
@@ -24,7 +24,7 @@ typedef struct {
     gboolean *right;
     char **causes, **layers;
     guint n;
-    char *layer; /* of the truth (nullable) */
+    char *layer;      /* of the truth (nullable) */
     gboolean nothing; /* cause: none */
 } Judged;
 
@@ -296,8 +296,8 @@ static void count_bin(CtCalibration *c, const Judged *j)
         if (j->stakes[i].probability > j->stakes[best].probability)
             best = i;
     double p = j->stakes[best].probability;
-    CtCalibrationBin *bin = &c->bins[MIN((guint)(p * CT_CALIBRATION_BINS),
-                                         CT_CALIBRATION_BINS - 1)];
+    CtCalibrationBin *bin =
+        &c->bins[MIN((guint)(p * CT_CALIBRATION_BINS), CT_CALIBRATION_BINS - 1)];
     bin->n++;
     bin->hits += j->right[best];
     bin->mean += p;
@@ -314,7 +314,7 @@ static void fit(CtCalibration *c, GPtrArray *judged)
 {
     double sums[STEPS_T] = {0}, others[STEPS_T];
     c->n = judged->len;
-    g_autofree double *losses = g_new(double, (gsize)judged->len * STEPS_T);
+    g_autofree double *losses = g_new(double, (gsize)judged->len *STEPS_T);
     for (guint i = 0; i < judged->len; i++)
         for (guint s = 0; s < STEPS_T; s++)
             sums[s] += losses[i * STEPS_T + s] =
@@ -358,8 +358,8 @@ void ct_calibration_free(CtCalibration *c)
     g_free(c);
 }
 
-CtCalibration *ct_calibrate(const char *folder, const CtKb *kb, CtCalibrateLoad load,
-                            gpointer user, GError **error)
+CtCalibration *ct_calibrate(const char *folder, const CtKb *kb, CtCalibrateLoad load, gpointer user,
+                            GError **error)
 {
     g_autoptr(GDir) readable = g_dir_open(folder, 0, error);
     if (!readable)
@@ -392,8 +392,10 @@ char *ct_calibration_text(const CtCalibration *c)
             g_string_append_printf(out, "fail %-40s %s\n", r->name, r->error);
         else
             g_string_append_printf(out, "%-4s %-40s want %-32s got %-32s %.2f%s\n",
-                                   r->top1 ? "ok" : r->top3 ? "3" : "miss", r->name, r->want,
-                                   r->got, r->probability,
+                                   r->top1   ? "ok"
+                                   : r->top3 ? "3"
+                                             : "miss",
+                                   r->name, r->want, r->got, r->probability,
                                    r->confidently_wrong ? "  CONFIDENTLY WRONG" : "");
     }
     g_string_append(out, "\nsaid        right\n");

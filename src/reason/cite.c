@@ -50,9 +50,9 @@ static sqlite3_stmt *place_of(CtReason *r, const char *tab, gint64 row)
 {
     if (strcmp(tab, "event") == 0)
         return place(r, &r->place_event,
-                     "SELECT e.section, e.line, o.path, e.text, " CT_WALL_SQL("e.t_ns")
-                         ", e.seq FROM event e JOIN section s ON s.id = e.section "
-                           "JOIN source o ON o.id = s.source WHERE e.id = ?",
+                     "SELECT e.section, e.line, o.path, e.text, " CT_WALL_SQL(
+                         "e.t_ns") ", e.seq FROM event e JOIN section s ON s.id = e.section "
+                                   "JOIN source o ON o.id = s.source WHERE e.id = ?",
                      row);
     if (strcmp(tab, "fact") == 0)
         return place(r, &r->place_fact,
@@ -85,21 +85,21 @@ static gint64 section_of(CtReason *r, const char *tab, gint64 row)
 /* What stands in a line that only gave samples: "memory.used = 12.3 GiB". */
 static char *quote_of_sample(CtReason *r, gint64 series, guint line)
 {
-    sqlite3_stmt *st = ct_prepare(r->db, "SELECT s.metric, s.unit, m.value, s.subject FROM series s "
-                                         "JOIN sample m ON m.series = s.id "
-                                         "WHERE s.id = ?1 AND m.line = ?2 LIMIT 1");
+    sqlite3_stmt *st =
+        ct_prepare(r->db, "SELECT s.metric, s.unit, m.value, s.subject FROM series s "
+                          "JOIN sample m ON m.series = s.id "
+                          "WHERE s.id = ?1 AND m.line = ?2 LIMIT 1");
     sqlite3_bind_int64(st, 1, series);
     sqlite3_bind_int64(st, 2, line);
     char *quote = NULL;
     if (sqlite3_step(st) == SQLITE_ROW) {
         const char *unit = ct_column(st, 1), *subject = ct_column(st, 3);
         double value = sqlite3_column_double(st, 2);
-        g_autofree char *text = strcmp(unit, "bytes") == 0 ? ct_format_bytes(value)
-                                : strcmp(unit, "ns") == 0  ? ct_format_duration(value)
-                                                           : g_strdup_printf("%.6g %s", value,
-                                                                             strcmp(unit, "1") == 0
-                                                                                 ? ""
-                                                                                 : unit);
+        g_autofree char *text =
+            strcmp(unit, "bytes") == 0 ? ct_format_bytes(value)
+            : strcmp(unit, "ns") == 0
+                ? ct_format_duration(value)
+                : g_strdup_printf("%.6g %s", value, strcmp(unit, "1") == 0 ? "" : unit);
         quote = g_strdup_printf("%s%s%s = %s", subject, *subject ? " " : "", ct_column(st, 0),
                                 g_strstrip(text));
     }

@@ -43,10 +43,10 @@ void ct_hypothesis_free(gpointer data)
     CtHypothesis *h = data;
     if (!h)
         return;
-    char *const texts[] = {h->cause, h->layer, h->title, h->about, h->action, h->owner, h->urgency,
-                           h->explained_by, h->capped};
-    GPtrArray *const lists[] = {h->for_, h->against, h->missing, h->next, h->fix, h->verify,
-                                h->pitfalls, h->refs, h->consequences};
+    char *const texts[] = {h->cause, h->layer,   h->title,        h->about, h->action,
+                           h->owner, h->urgency, h->explained_by, h->capped};
+    GPtrArray *const lists[] = {h->for_,   h->against,  h->missing, h->next,        h->fix,
+                                h->verify, h->pitfalls, h->refs,    h->consequences};
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
         g_free(texts[i]);
     for (guint i = 0; i < G_N_ELEMENTS(lists); i++)
@@ -143,7 +143,8 @@ static CtHypothesis *make_unknown(CtReason *r)
     read_cause(r, h);
     if (strcmp(h->title, "unknown") == 0) {
         g_free(h->title);
-        h->title = g_strdup(ct_lang(r, "Evidence does not single out a cause", "证据不足以确定原因"));
+        h->title =
+            g_strdup(ct_lang(r, "Evidence does not single out a cause", "证据不足以确定原因"));
     }
     h->prior = CT_UNKNOWN_SCORE;
     h->score = CT_UNKNOWN_SCORE + evidence;
@@ -176,11 +177,9 @@ static void explain_cap(CtReason *r, const CtCandidate *c)
     CtHypothesis *h = c->hypothesis;
     if (h->probability < h->cap || h->cap == CT_CAP_ALWAYS)
         return;
-    h->capped = g_strdup(!c->two_groups
-                             ? ct_lang(r, "all its evidence is one observation",
-                                       "全部依据只是同一个观察")
-                             : ct_lang(r, "its evidence stands in one place only",
-                                       "依据只出现在一处"));
+    h->capped = g_strdup(
+        !c->two_groups ? ct_lang(r, "all its evidence is one observation", "全部依据只是同一个观察")
+                       : ct_lang(r, "its evidence stands in one place only", "依据只出现在一处"));
 }
 
 static int best_first(gconstpointer a, gconstpointer b)

@@ -96,8 +96,7 @@ static GArray *read_edges(const CtReason *r)
 {
     GArray *edges = g_array_new(FALSE, FALSE, sizeof(Edge));
     g_autoptr(GHashTable) index = index_of_causes(r);
-    sqlite3_stmt *st =
-        ct_prepare(ct_kb_db(r->kb), "SELECT cause, consequence FROM explains");
+    sqlite3_stmt *st = ct_prepare(ct_kb_db(r->kb), "SELECT cause, consequence FROM explains");
     while (sqlite3_step(st) == SQLITE_ROW) {
         guint root = GPOINTER_TO_UINT(g_hash_table_lookup(index, ct_column(st, 0)));
         guint child = GPOINTER_TO_UINT(g_hash_table_lookup(index, ct_column(st, 1)));

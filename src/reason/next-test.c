@@ -120,9 +120,9 @@ static int by_gain_for_cost(gconstpointer a, gconstpointer b)
 
 static void read_outcomes(CtReason *r, CtNextTest *t, const char *cause)
 {
-    sqlite3_stmt *st = ct_prepare(ct_kb_db(r->kb),
-                                  "SELECT points_to, when_en, when_zh FROM next_outcome "
-                                  "WHERE cause = ? AND test = ? ORDER BY rowid");
+    sqlite3_stmt *st =
+        ct_prepare(ct_kb_db(r->kb), "SELECT points_to, when_en, when_zh FROM next_outcome "
+                                    "WHERE cause = ? AND test = ? ORDER BY rowid");
     sqlite3_bind_text(st, 1, cause, -1, SQLITE_TRANSIENT);
     sqlite3_bind_text(st, 2, t->test, -1, SQLITE_TRANSIENT);
     while (sqlite3_step(st) == SQLITE_ROW) {

@@ -269,8 +269,7 @@ static GPtrArray *run_rule(CtReason *r, const Rule *rule)
     sqlite3_progress_handler(r->db, 0, NULL, NULL);
     cite_lines_of_findings(r, rows);
     if (rc == SQLITE_INTERRUPT)
-        ct_note(r, "rule %s of %s takes too long on this evidence, skipped", rule->id,
-                rule->cause);
+        ct_note(r, "rule %s of %s takes too long on this evidence, skipped", rule->id, rule->cause);
     else if (rc != SQLITE_OK && rc != SQLITE_DONE)
         ct_note(r, "rule %s of %s: %s, skipped", rule->id, rule->cause, sqlite3_errmsg(r->db));
     if (rc != SQLITE_OK && rc != SQLITE_DONE)

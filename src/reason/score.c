@@ -37,7 +37,9 @@ static double count_groups(GPtrArray *citations)
     double sum = 0;
     for (guint i = 0; i < citations->len; i++) {
         CtCitation *c = g_ptr_array_index(citations, i);
-        c->counted = c->weight == 0 ? 0 : is_outdone(citations, i) ? c->weight * QUARTER : c->weight;
+        c->counted = c->weight == 0             ? 0
+                     : is_outdone(citations, i) ? c->weight * QUARTER
+                                                : c->weight;
         sum += c->counted;
     }
     return sum;
@@ -130,9 +132,8 @@ static void count_absence(CtReason *r, CtCandidate *c, const CtAbsence *a, gint6
     g_autofree char *what = ct_sentence(a->say, NULL, NULL);
     g_auto(GStrv) kinds = g_strsplit(a->needs, ",", -1);
     const char *where = ct_coverage_name(r, g_strstrip(kinds[0]));
-    char *text = g_strdup_printf(ct_lang(r, "not found, although there is a %s: %s",
-                                         "已有%s，但未发现：%s"),
-                                 where, what);
+    char *text = g_strdup_printf(
+        ct_lang(r, "not found, although there is a %s: %s", "已有%s，但未发现：%s"), where, what);
     CtCitation *cite = ct_cite(r, "section", section, text);
     cite->rule = g_strdup(a->id);
     cite->group = g_strdup(a->group);
@@ -218,7 +219,8 @@ static gboolean cites_kind_of(CtReason *r, const CtCandidate *c, gint64 row)
     const GPtrArray *for_ = c->hypothesis->for_;
     for (guint i = 0; i < for_->len; i++) {
         const CtCitation *cite = g_ptr_array_index(for_, i);
-        if (strcmp(cite->tab, "event") == 0 && (cite->row == row || ct_same_kind(r, cite->row, row)))
+        if (strcmp(cite->tab, "event") == 0 &&
+            (cite->row == row || ct_same_kind(r, cite->row, row)))
             return TRUE;
     }
     return FALSE;
@@ -244,9 +246,8 @@ void ct_score_first_error(CtReason *r)
     for (guint i = 0; i < r->candidates->len; i++) {
         CtCandidate *c = g_ptr_array_index(r->candidates, i);
         const CtCitation *d = decisive(c);
-        const FirstError *e = d && d->seq != G_MAXINT64
-                                  ? g_hash_table_lookup(first, &d->section)
-                                  : NULL;
+        const FirstError *e =
+            d && d->seq != G_MAXINT64 ? g_hash_table_lookup(first, &d->section) : NULL;
         if (!e || e->seq >= MIN(d->seq, c->first_seq) || c->explained_by >= 0 ||
             !belongs_to_another(r, e->row, c) || cites_kind_of(r, c, e->row))
             continue;

@@ -40,8 +40,8 @@ char *ct_format_duration(double ns)
     static const struct {
         double ns, until;
         const char *unit;
-    } units[] = {{1, 1e3, "ns"},      {1e3, 1e6, "µs"},        {1e6, 1e9, "ms"},
-                 {1e9, 120e9, "s"},   {60e9, 7200e9, "min"},   {3600e9, 172800e9, "h"},
+    } units[] = {{1, 1e3, "ns"},          {1e3, 1e6, "µs"},      {1e6, 1e9, "ms"},
+                 {1e9, 120e9, "s"},       {60e9, 7200e9, "min"}, {3600e9, 172800e9, "h"},
                  {86400e9, INFINITY, "d"}};
     guint i = 0;
     while (i + 1 < G_N_ELEMENTS(units) && fabs(ns) >= units[i].until)
@@ -78,8 +78,7 @@ static char *formatted(const CtValue *v, const char *format)
     return three_digits(v->number, "");
 }
 
-static void append_value(GString *out, const char *spec, gsize len, CtValueFunc func,
-                         gpointer user)
+static void append_value(GString *out, const char *spec, gsize len, CtValueFunc func, gpointer user)
 {
     g_autofree char *name = g_strndup(spec, len);
     char *format = strchr(name, ':');

@@ -34,11 +34,10 @@ static void cache_free(gpointer data)
     g_free(cache);
 }
 
-static const char MOMENTS_SQL[] =
-    "SELECT e.id, e.section, e.seq, CASE s.clock "
-    "WHEN 'wall' THEN e.t_ns + coalesce(s.clock_offset_ns, 0) "
-    "WHEN 'boot' THEN e.t_ns + s.clock_offset_ns END "
-    "FROM main.event e JOIN main.section s ON s.id = e.section";
+static const char MOMENTS_SQL[] = "SELECT e.id, e.section, e.seq, CASE s.clock "
+                                  "WHEN 'wall' THEN e.t_ns + coalesce(s.clock_offset_ns, 0) "
+                                  "WHEN 'boot' THEN e.t_ns + s.clock_offset_ns END "
+                                  "FROM main.event e JOIN main.section s ON s.id = e.section";
 
 static gboolean fill(Cache *cache, sqlite3 *db)
 {
@@ -48,8 +47,7 @@ static gboolean fill(Cache *cache, sqlite3 *db)
     sqlite3_stmt *st = NULL;
     if (sqlite3_prepare_v2(db, MOMENTS_SQL, -1, &st, NULL) != SQLITE_OK)
         return FALSE;
-    g_autoptr(GHashTable) all =
-        g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+    g_autoptr(GHashTable) all = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
     int rc;
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         gint64 *id = g_new(gint64, 1);

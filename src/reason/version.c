@@ -26,7 +26,7 @@ static void read_stage(const char *at, Version *v)
     static const struct {
         const char *word;
         int stage;
-    } stages[] = {{"rc", -1}, {"beta", -2}, {"b", -2}, {"alpha", -3},
+    } stages[] = {{"rc", -1}, {"beta", -2}, {"b", -2},   {"alpha", -3},
                   {"a", -3},  {"pre", -1},  {"dev", -4}, {"ea", -1}};
     gboolean apart = *at == '.' || *at == '-' || *at == '~' || *at == '_';
     if (apart)
@@ -124,12 +124,24 @@ static gboolean term_holds(const Version *v, const char **at, gboolean *out)
     int c = compare(v, &want, 0);
     gboolean same = compare(v, &want, want.n) == 0;
     switch (op) {
-    case 0: *out = c >= 0; break;
-    case 1: *out = c <= 0; break;
-    case 3: *out = !same; break;
-    case 4: *out = c > 0; break;
-    case 5: *out = c < 0; break;
-    default: *out = same; break;
+    case 0:
+        *out = c >= 0;
+        break;
+    case 1:
+        *out = c <= 0;
+        break;
+    case 3:
+        *out = !same;
+        break;
+    case 4:
+        *out = c > 0;
+        break;
+    case 5:
+        *out = c < 0;
+        break;
+    default:
+        *out = same;
+        break;
     }
     return TRUE;
 }

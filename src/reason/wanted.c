@@ -15,8 +15,8 @@ typedef struct {
     double use; /* how much it tells when nothing is known yet, 0..1 */
 } Wanted;
 
-#define TELEMETRY                                                                                 \
-    "nvidia-smi --query-gpu=timestamp,index,temperature.gpu,power.draw,clocks.sm,clocks.mem,"     \
+#define TELEMETRY                                                                                  \
+    "nvidia-smi --query-gpu=timestamp,index,temperature.gpu,power.draw,clocks.sm,clocks.mem,"      \
     "utilization.gpu,memory.used,clocks_throttle_reasons.active --format=csv -l 1 > gpu.csv"
 #define TEGRASTATS "sudo tegrastats --interval 1000 --logfile tegrastats.log"
 
@@ -63,7 +63,8 @@ static const Wanted wanted[] = {
      "trtexec --loadEngine=<engine> --verbose > trt.log 2>&1", "", 120, 0.1},
     {"nccl-log", "NCCL log with INFO lines", "NCCL INFO 日志",
      "NCCL_DEBUG=INFO <program> > nccl.log 2>&1", "", 300, 0.1},
-    {"trace", "timeline of GPU work", "GPU 时间线", "nsys profile -o trace <program>", "", 600, 0.1},
+    {"trace", "timeline of GPU work", "GPU 时间线", "nsys profile -o trace <program>", "", 600,
+     0.1},
 };
 
 static const Wanted *find(const char *kind)
@@ -77,8 +78,7 @@ static const Wanted *find(const char *kind)
 static gboolean is_jetson(const CtReason *r)
 {
     return ct_presence_has(r, "fact:host.jetson") || ct_presence_has(r, "fact:version.l4t") ||
-           ct_presence_has(r, "fact:version.jetpack") ||
-           ct_presence_has(r, "coverage:tegrastats");
+           ct_presence_has(r, "fact:version.jetpack") || ct_presence_has(r, "coverage:tegrastats");
 }
 
 static const char *run_of(const CtReason *r, const Wanted *w)
@@ -149,8 +149,9 @@ void ct_wanted_by_unknown(CtReason *r, CtHypothesis *unknown)
             continue;
         g_autofree char *test = g_strconcat("collect-", w->kind, NULL);
         g_autofree char *say = g_strdup_printf(
-            ct_lang(r, "Nobody has looked at this yet: %s. Run the command and give the file to "
-                       "cutriage with the others.",
+            ct_lang(r,
+                    "Nobody has looked at this yet: %s. Run the command and give the file to "
+                    "cutriage with the others.",
                     "尚未查看：%s。请运行该命令，并把得到的文件与其他文件一起交给 cutriage。"),
             ct_lang(r, w->en, w->zh));
         CtNextTest *t = ct_next_test_new(test, run, say, w->cost_s);
