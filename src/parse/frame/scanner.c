@@ -19,17 +19,23 @@
 #define FOLD 0x20202020u /* merges upper and lower case, and some signs: the comparison sorts out */
 #define FOLD8 G_GUINT64_CONSTANT(0x2020202020202020)
 #define BITS 16u
+#define MULTIPLIER 0x9E3779B1u
 #define BUCKETS 8192u
 #define LEARN_FROM ((gsize)1 << 20)
 #define LEARN_SAMPLE ((gsize)64 << 10) /* the least that counts are worth something from */
 #define LEARN_AGAIN ((gsize)64 << 20)  /* bytes, at the earliest */
-#define TOO_MANY 128u        /* one look in so many bytes is more than chance */
+#define TOO_MANY 256u        /* one look in so many bytes is more than chance */
+#define LOOK_COST 4u        /* of a look, against that of leaving the loop */
+#define MAX_LOOKED_AT 128u   /* bytes of a literal; a rarer fragment behind them is not needed */
+#define ANY_CHOICE 9u       /* bytes; literals from there on find a rare fragment */
 #define SAME_RUN 40u    /* cost of "----": such runs fill screens */
 
 typedef struct {
     guint32 key;       /* the folded window */
+    guint32 far;       /* another window of the literal, as far from it as can be */
     guint32 id;
     guint16 offset;    /* of the window in the literal */
+    gint16 far_at;     /* where the other one lies, seen from the window */
     gint32 next;       /* in the bucket, -1 ends it */
 } Entry;
 
@@ -39,10 +45,12 @@ struct CtScanner {
     guint8 slot[1u << BITS];
     gint32 bucket[BUCKETS];
     GArray *entries;
+    guint32 multiplier;
     GArray *brief;       /* ids of literals too short for a window */
     guint8 brief_first[256];
     gboolean ready, learned;
     gsize scanned, looks, since_learned;
+    double rate;         /* looks a byte, right after learning */
 };
 
 static inline guint32 load_raw(const char *p)
@@ -57,16 +65,21 @@ static inline guint32 load(const char *p)
     return load_raw(p) | FOLD;
 }
 
-static inline guint32 hash(guint32 key)
+static inline guint32 hash(guint32 key, guint32 multiplier)
 {
-    return (key * 0x9E3779B1u) >> (32 - BITS);
+    return (key * multiplier) >> (32 - BITS);
+}
+
+static inline guint spelling_bit(guint32 raw)
+{
+    return (raw * 0x85EBCA6Bu) >> 29;
 }
 
 /* A slot has eight bits: which of them is set depends on the window as it is written, so that
  * "AER:" and "er: " of "scheduler: " part here. Literals without case set all. */
 static inline guint8 spelling(guint32 raw)
 {
-    return (guint8)(1u << ((raw * 0x85EBCA6Bu) >> 29));
+    return (guint8)(1u << spelling_bit(raw));
 }
 
 static inline guint32 bucket_of(guint32 hashed)
@@ -102,12 +115,21 @@ static guint guess(const char *p)
     return p[0] == p[1] && p[1] == p[2] && p[2] == p[3] ? cost + SAME_RUN : cost;
 }
 
-/* counts: how often each hash was met, NULL before anything was learned. A window that is in the
- * table already costs a little less than a new one. */
-static guint window_cost(const CtScanner *s, const guint16 *counts, const char *p)
+/* What a window would add. counts: how often each slot was met with each bit, NULL before anything
+ * was learned. A slot that is met takes the loop out of its stride, and where the bit is set too it
+ * takes a look; what the table holds already costs nothing more. */
+static guint window_cost(const CtScanner *s, const guint16 *counts, const CtLiteral *lit, gsize at)
 {
-    guint32 h = hash(load(p));
-    return (counts ? 64u * counts[h] : 64u * guess(p)) + (s->slot[h] ? 0 : 1);
+    const char *p = lit->text + at;
+    guint32 h = hash(load(p), s->multiplier);
+    guint8 bits = lit->nocase ? 0xff : spelling(load_raw(p));
+    guint cost = s->slot[h] ? 0 : 1;
+    if (!counts)
+        return 64u * guess(p) + cost;
+    const guint16 *c = &counts[h * 8];
+    for (guint i = 0; i < 8; i++)
+        cost += (s->slot[h] ? 0 : c[i]) + (bits & ~s->slot[h] & 1u << i ? LOOK_COST * c[i] : 0);
+    return cost;
 }
 
 static void add_entry(CtScanner *s, guint32 hashed, guint8 spellings, Entry e)
@@ -124,7 +146,14 @@ static void enter(CtScanner *s, guint id, guint offset)
     const CtLiteral *lit = &s->literals[id];
     guint32 key = load(lit->text + offset);
     guint8 spellings = lit->nocase ? 0xff : spelling(load_raw(lit->text + offset));
-    add_entry(s, hash(key), spellings, (Entry){.key = key, .id = id, .offset = (guint16)offset});
+    gsize last = MIN(lit->len, MAX_LOOKED_AT) - WINDOW;
+    gsize far = offset > last / 2 ? 0 : last;
+    Entry e = {.key = key,
+               .far = load(lit->text + far),
+               .id = id,
+               .offset = (guint16)offset,
+               .far_at = (gint16)((gssize)far - (gssize)offset)};
+    add_entry(s, hash(key, s->multiplier), spellings, e);
 }
 
 /* A literal of four bytes: where it begins at an odd place, its last three bytes and whatever
@@ -136,7 +165,7 @@ static void enter_four(CtScanner *s, guint id)
     for (guint last = 0; last < 256; last++) {
         char window[WINDOW] = {s->literals[id].text[1], s->literals[id].text[2],
                                s->literals[id].text[3], (char)last};
-        guint32 h = hash(load(window));
+        guint32 h = hash(load(window), s->multiplier);
         gboolean same = FALSE;
         key = load(window);
         for (gint32 i = s->bucket[bucket_of(h)]; i >= 0 && !same;) {
@@ -145,18 +174,18 @@ static void enter_four(CtScanner *s, guint id)
             i = e->next;
         }
         if (!same)
-            add_entry(s, h, 0xff, (Entry){.key = key, .id = id, .offset = 1});
+            add_entry(s, h, 0xff, (Entry){.key = key, .far = key, .id = id, .offset = 1});
     }
 }
 
 static void enter_fragment(CtScanner *s, guint id, const guint16 *counts)
 {
     const CtLiteral *lit = &s->literals[id];
-    gsize last = MIN(lit->len, 128) - FRAGMENT;
+    gsize last = MIN(lit->len, MAX_LOOKED_AT) - FRAGMENT;
     guint best = 0, best_cost = G_MAXUINT;
-    guint left = window_cost(s, counts, lit->text);
+    guint left = window_cost(s, counts, lit, 0);
     for (gsize o = 0; o <= last; o++) {
-        guint right = window_cost(s, counts, lit->text + o + 1);
+        guint right = window_cost(s, counts, lit, o + 1);
         if (left + right < best_cost) {
             best_cost = left + right;
             best = (guint)o;
@@ -179,8 +208,9 @@ static void enter_brief(CtScanner *s, guint id)
     g_array_append_val(s->brief, id);
 }
 
-static void build(CtScanner *s, const guint16 *counts)
+static void build(CtScanner *s, const guint16 *counts, guint32 multiplier)
 {
+    s->multiplier = multiplier;
     memset(s->slot, 0, sizeof s->slot);
     memset(s->bucket, 0xff, sizeof s->bucket);
     memset(s->brief_first, 0, sizeof s->brief_first);
@@ -188,24 +218,62 @@ static void build(CtScanner *s, const guint16 *counts)
     g_array_set_size(s->brief, 0);
     for (guint i = 0; i < s->n; i++) {
         gsize len = s->literals[i].len;
-        if (len >= FRAGMENT)
-            enter_fragment(s, i, counts);
-        else if (len == WINDOW)
+        if (len == WINDOW)
             enter_four(s, i);
-        else if (len > 0)
+        else if (len > 0 && len < WINDOW)
             enter_brief(s, i);
+    }
+    /* Those with little choice first; the longer ones then share where they can. */
+    for (gsize len = FRAGMENT; len <= ANY_CHOICE; len++) {
+        for (guint i = 0; i < s->n; i++) {
+            if (s->literals[i].len == len || (len == ANY_CHOICE && s->literals[i].len > len))
+                enter_fragment(s, i, counts);
+        }
     }
     s->ready = TRUE;
 }
 
-static void learn(CtScanner *s, const char *data, gsize len)
+/* What the table costs on the input that was counted. */
+static guint64 total_cost(const CtScanner *s, const guint16 *counts)
 {
-    g_autofree guint16 *counts = g_new0(guint16, 1u << BITS);
+    guint64 cost = 0;
+    for (guint h = 0; h < 1u << BITS; h++) {
+        for (guint i = 0; s->slot[h] && i < 8; i++)
+            cost += counts[h * 8 + i] * (1u + (s->slot[h] & 1u << i ? LOOK_COST : 0));
+    }
+    return cost;
+}
+
+static void count(const char *data, gsize len, guint32 multiplier, guint16 *counts)
+{
+    memset(counts, 0, sizeof(guint16) * 8 << BITS);
     for (gsize i = 0; i + WINDOW <= len && i < 4 * LEARN_SAMPLE; i += 2) {
-        guint16 *c = &counts[hash(load(data + i))];
+        guint32 raw = load_raw(data + i);
+        guint16 *c = &counts[hash(raw | FOLD, multiplier) * 8 + spelling_bit(raw)];
         *c += *c < G_MAXUINT16;
     }
-    build(s, counts);
+}
+
+/* A short literal has few fragments to choose from, and one may share its hash with something
+ * common; another hash function has its accidents elsewhere. */
+static void learn(CtScanner *s, const char *data, gsize len)
+{
+    static const guint32 multipliers[] = {MULTIPLIER, 0x85EBCA6Bu, 0xC2B2AE35u, 0x27D4EB2Fu,
+                                          0x165667B1u, 0xD3A2646Du};
+    g_autofree guint16 *counts = g_new(guint16, 8u << BITS);
+    guint best = 0;
+    guint64 best_cost = G_MAXUINT64;
+    for (guint i = 0; i < G_N_ELEMENTS(multipliers); i++) {
+        count(data, len, multipliers[i], counts);
+        build(s, counts, multipliers[i]);
+        guint64 cost = total_cost(s, counts);
+        if (cost < best_cost) {
+            best_cost = cost;
+            best = i;
+        }
+    }
+    count(data, len, multipliers[best], counts);
+    build(s, counts, multipliers[best]);
     s->learned = TRUE;
     s->since_learned = 0;
 }
@@ -256,8 +324,12 @@ static void look(const Scan *scan, gsize at, guint32 key, guint32 h)
     const Entry *entries = (const Entry *)(void *)scan->s->entries->data;
     scan->s->looks++;
     for (gint32 i = scan->s->bucket[bucket_of(h)]; i >= 0; i = entries[i].next) {
-        if (entries[i].key == key && at >= entries[i].offset)
-            report(scan, entries[i].id, at - entries[i].offset);
+        const Entry *e = &entries[i];
+        if (e->key != key || at < e->offset)
+            continue;
+        gsize far = at + (gsize)e->far_at;
+        if (far + WINDOW <= scan->len && load(scan->data + far) == e->far)
+            report(scan, e->id, at - e->offset);
     }
 }
 
@@ -265,7 +337,7 @@ static void look(const Scan *scan, gsize at, guint32 key, guint32 h)
 static void G_GNUC_NO_INLINE look_at_four(const Scan *scan, gsize at)
 {
     for (gsize i = at; i < at + 8; i += 2) {
-        guint32 raw = load_raw(scan->data + i), h = hash(raw | FOLD);
+        guint32 raw = load_raw(scan->data + i), h = hash(raw | FOLD, scan->s->multiplier);
         if (scan->s->slot[h] & spelling(raw))
             look(scan, i, raw | FOLD, h);
     }
@@ -287,21 +359,22 @@ static void scan_brief(const Scan *scan)
 static void scan_windows(const Scan *scan)
 {
     const guint8 *slot = scan->s->slot;
+    const guint32 m = scan->s->multiplier;
     const char *data = scan->data;
     gsize i = 0;
     for (; i + 16 <= scan->len; i += 8) {
         guint64 eight;
         memcpy(&eight, data + i, sizeof eight);
         eight = GUINT64_FROM_LE(eight) | FOLD8;
-        guint32 first = hash(GUINT32_TO_LE((guint32)eight));
-        guint32 second = hash(GUINT32_TO_LE((guint32)(eight >> 16)));
-        guint32 third = hash(GUINT32_TO_LE((guint32)(eight >> 32)));
-        guint32 fourth = hash(load(data + i + 6));
+        guint32 first = hash(GUINT32_TO_LE((guint32)eight), m);
+        guint32 second = hash(GUINT32_TO_LE((guint32)(eight >> 16)), m);
+        guint32 third = hash(GUINT32_TO_LE((guint32)(eight >> 32)), m);
+        guint32 fourth = hash(load(data + i + 6), m);
         if (G_UNLIKELY(slot[first] | slot[second] | slot[third] | slot[fourth]))
             look_at_four(scan, i);
     }
     for (; i + WINDOW <= scan->len; i += 2) {
-        guint32 key = load(data + i), h = hash(key);
+        guint32 key = load(data + i), h = hash(key, m);
         if (slot[h])
             look(scan, i, key, h);
     }
@@ -318,7 +391,7 @@ static void scan_end(const Scan *scan)
         return;
     const Entry *entries = (const Entry *)(void *)scan->s->entries->data;
     char window[WINDOW] = {scan->data[at], scan->data[at + 1], scan->data[at + 2], 0};
-    guint32 key = load(window), h = hash(key);
+    guint32 key = load(window), h = hash(key, scan->s->multiplier);
     for (gint32 i = scan->s->slot[h] ? scan->s->bucket[bucket_of(h)] : -1; i >= 0;
          i = entries[i].next) {
         const CtLiteral *lit = &scan->s->literals[entries[i].id];
@@ -359,7 +432,7 @@ void ct_scanner_scan(CtScanner *s, const char *data, gsize len, GArray *out_hits
     if (s->n == 0 || len == 0)
         return;
     if (!s->ready)
-        build(s, NULL);
+        build(s, NULL, MULTIPLIER);
     if (!s->learned && s->scanned >= LEARN_FROM && len >= LEARN_SAMPLE)
         learn(s, data, len);
     Scan scan = {s, data, len, out_hits};
@@ -373,7 +446,11 @@ void ct_scanner_scan(CtScanner *s, const char *data, gsize len, GArray *out_hits
     s->scanned += len;
     /* Another kind of log began: what was rare before is not rare here. */
     s->since_learned += len;
-    if (len >= LEARN_SAMPLE && s->learned && s->since_learned >= LEARN_AGAIN &&
-        (s->looks - looks) * TOO_MANY > len)
-        learn(s, data, len);
+    if (!s->learned || len < LEARN_SAMPLE)
+        return;
+    double rate = (double)(s->looks - looks) / (double)len;
+    if (s->since_learned == len)
+        s->rate = rate;
+    else if (s->since_learned >= LEARN_AGAIN && rate > 2 * s->rate + 1.0 / TOO_MANY)
+        s->learned = FALSE; /* the next block is learned from */
 }

@@ -9,7 +9,7 @@
 
 #include "parse/frame/sniff.h"
 
-#define TIME_EVERY_LINE ((guint64)16 << 20) /* beyond so many bytes only some lines' times are read */
+#define TIME_EVERY_LINE ((guint64)16 << 20) /* bytes; beyond, only some lines' times are read */
 #define TIME_SAMPLE 64u
 #define SIGNATURES_IN_TABLES ((guint64)8 << 20) /* up to here they cost nothing that is felt */
 #define MAX_PIECES 4000u
@@ -224,6 +224,10 @@ static void read_along(CtParse *parse, CtEmit *s, const CtLine *line, guint64 bi
         const CtParser *reader = ct_signatures_reader(parse->sigs, bit);
         if (!(bits & 1) || (reader == s->parser && !s->enough) || !reader->line)
             continue;
+        if (reader == s->parser) { /* goes on with what it knows */
+            reader->line(s->state, line, s);
+            continue;
+        }
         if (!(s->readers & (G_GUINT64_CONSTANT(1) << bit))) {
             s->readers |= G_GUINT64_CONSTANT(1) << bit;
             s->reader_state[bit] = reader->begin ? reader->begin(s) : NULL;
@@ -309,8 +313,8 @@ static gboolean join_partial(CtEmit *s, CtLine *line, const CtPeeled *peeled)
         return FALSE;
     }
     if (s->partial && s->partial->len > 0) {
-        g_string_append_len(s->partial, line->text,
-                            (gssize)MIN(line->len, CT_MAX_LINE - MIN(CT_MAX_LINE, s->partial->len)));
+        gsize room = CT_MAX_LINE - MIN(CT_MAX_LINE, s->partial->len);
+        g_string_append_len(s->partial, line->text, (gssize)MIN(line->len, room));
         line->text = s->partial->str;
         line->len = s->partial->len;
         s->joined = TRUE;
@@ -381,7 +385,8 @@ static void body_line(CtParse *parse, CtEmit *s, const CtRawLine *raw, const CtH
         short_enough.cut = TRUE;
         raw = &short_enough;
     }
-    if (!(s->parser && s->parser->line && !s->enough) && !n_hits && !s->decode && !time_due(parse, raw))
+    gboolean streamed = s->parser && s->parser->line && !s->enough;
+    if (!streamed && !n_hits && !s->decode && !time_due(parse, raw))
         return;
     if (memchr(raw->raw, '\r', raw->len))
         overwritten(parse, s, raw);
