@@ -332,7 +332,7 @@ static void finish(gpointer state, CtEmit *emit)
 static gboolean measures(CtStr s)
 {
     static const char *const words[] = {" ms", "ms ", "_ms", " fps", "fps=", "latency", "s/it",
-                                        "it/s", " us", "MiB", "rss="};
+                                        "it/s", " us,", "_us", "MiB", "rss="};
     gboolean digit = FALSE;
     for (gsize i = 0; i < s.n && !digit; i++)
         digit = g_ascii_isdigit(s.p[i]);
