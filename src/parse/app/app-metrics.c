@@ -359,8 +359,8 @@ static int sniff(const CtSniff *sniff)
 
 static const char *const anchors[] = {
     "[MemUsageChange]", "latency", "Latency", "lat_ms", "inference time", "infer time",
-    "Inference time", "elapsed", "fps=", "qps=", "reserved=", "memory_allocated",
-    "allocated:", "gpu_mem", "GPU mem", "s/it]", "it/s]", " rss=", "RSS=", NULL};
+    "Inference time", "elapsed", " fps=", "_fps=", " qps=", "_qps=", "reserved=", "memory_allocated",
+    "allocated:", "gpu_mem", "GPU mem", "s/it]", "it/s]", " rss=", " RSS=", NULL};
 
 const CtParser ct_parser_app_metrics = {
     .id = "app-metrics",
