@@ -90,7 +90,6 @@ static CtTensor *from_vectorised(const CtTensor *t, guint k, gboolean hwc, gint6
                                  GError **error)
 {
     gint64 c = channels, area = 1, n = t->rank > 0 ? t->dims[0] : 1;
-    guint from = t->rank == 5 || (t->rank == 4 && hwc) ? 1 : 2, last = t->rank;
     if (t->rank < 4) {
         g_set_error(error, CT_ERROR, CT_ERROR_USAGE, "%s: a vectorised layout needs four axes",
                     t->path);
@@ -99,8 +98,6 @@ static CtTensor *from_vectorised(const CtTensor *t, guint k, gboolean hwc, gint6
     gint64 h = hwc ? t->dims[1] : t->dims[2], w = hwc ? t->dims[2] : t->dims[3];
     if (c <= 0)
         c = hwc ? t->dims[3] : t->rank == 5 ? t->dims[1] * k : t->dims[1];
-    (void)from;
-    (void)last;
     gint64 padded = (c + k - 1) / k * k;
     guint64 want;
     if (__builtin_mul_overflow(h, w, &area) ||

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks the tensors in order of execution: the first that is wrong although its inputs are right. */
+#include <math.h>
+#include <string.h>
+
+#include "tensor/why.h"
+
+/* Relative rms error that a type explains after a deep network, and what a jump must reach. */
+static double allowed(const CtStep *s)
+{
+    double eps = ct_dtype_eps(s->effective);
+    if (eps == 0) /* integers of a quantised test */
+        return 0.1;
+    return CLAMP(20 * eps, 1e-3, 0.5);
+}
+
+static gboolean new_nonfinite(const CtStep *s)
+{
+    const CtComparison *c = &s->c;
+    guint64 test = c->test.nan + c->test.pos_inf + c->test.neg_inf;
+    return test > 0 && test > c->inf_equal;
+}
+
+static gboolean is_wrong(const CtStep *s)
+{
+    const CtComparison *c = &s->c;
+    if (new_nonfinite(s) || c->ref.nan)
+        return TRUE;
+    if (c->sums.finite == 0)
+        return FALSE;
+    double most = MAX(fabs(c->sums.ref_min), fabs(c->sums.ref_max));
+    double local = most > 0 ? c->sums.max_abs / most : c->sums.max_abs > 0 ? INFINITY : 0;
+    gboolean jump = c->rel_rms > 30 * MAX(s->input_error, ct_dtype_eps(s->effective)) &&
+                    c->rel_rms > 2e-5;
+    return c->rel_rms > allowed(s) || local > MAX(2.5 * allowed(s), 5e-3) || jump;
+}
+
+static gboolean inputs_good(const CtSteps *all, const CtStep *s)
+{
+    for (guint i = 0; s->inputs && i < s->inputs->len; i++) {
+        const CtStep *in = all->steps->pdata[g_array_index(s->inputs, guint, i)];
+        if (in->bad)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* The largest error that comes in: of the inputs, or without a graph of anything before. */
+static double error_before(const CtSteps *all, guint at)
+{
+    const CtStep *s = all->steps->pdata[at];
+    double most = 0;
+    for (guint i = 0; s->inputs && i < s->inputs->len; i++) {
+        const CtStep *in = all->steps->pdata[g_array_index(s->inputs, guint, i)];
+        if (in->compared && isfinite(in->c.rel_rms))
+            most = MAX(most, in->c.rel_rms);
+    }
+    for (guint i = 0; !all->graph && i < at; i++) {
+        const CtStep *in = all->steps->pdata[i];
+        if (in->compared && isfinite(in->c.rel_rms))
+            most = MAX(most, in->c.rel_rms);
+    }
+    return most;
+}
+
+/* The step whose numbers go in: by the graph the largest of the same size, else the one before. */
+static const CtStep *main_input(const CtSteps *all, guint at)
+{
+    const CtStep *s = all->steps->pdata[at], *best = NULL;
+    for (guint i = 0; s->inputs && i < s->inputs->len; i++) {
+        const CtStep *in = all->steps->pdata[g_array_index(s->inputs, guint, i)];
+        if (!best || in->c.n == s->c.n)
+            best = in;
+    }
+    if (best || all->graph || at == 0)
+        return best;
+    return all->steps->pdata[at - 1];
+}
+
+static void why_type(const CtStep *s, CtWhy *out)
+{
+    double eps = ct_dtype_eps(s->effective), e = s->c.rel_rms;
+    gboolean tf32 = s->effective == CT_F32 && e > 2e-5 && e < 3e-3;
+    if (tf32)
+        *out = (CtWhy){CT_FAULT_TYPE,
+                       g_strdup_printf("an error of %.2g everywhere: numbers with 10 bits (TF32, or "
+                                       "FP16 within) and not the 23 of FP32", e), 1, e};
+    else if (eps > 0 && e < 60 * eps)
+        *out = (CtWhy){CT_FAULT_TYPE,
+                       g_strdup_printf("an error of %.2g is %.1f steps of %s: rounding that grows", e,
+                                       e / eps, ct_dtype_name(s->effective)), 1, e};
+    else
+        *out = (CtWhy){CT_FAULT_UNKNOWN, NULL, 0, 0};
+}
+
+static void explain(const CtSteps *all, guint at, const CtNumbers *x, const CtNumbers *in,
+                    gboolean sum, guint a, guint b, const CtStepOptions *o)
+{
+    CtStep *s = all->steps->pdata[at];
+    CtWhy *out = &s->why;
+    gboolean first = at == 0 || s->graph_input;
+    if (ct_why_nonfinite(s, x, in, first, out) || !x->ref)
+        return;
+    if (sum && ct_why_sum(all, at, x, a, b, o, out))
+        return;
+    if (ct_why_clipped(s, x, out) || ct_why_scaled(x, allowed(s), out) || ct_why_moved(x, out) ||
+        ct_why_small(s, x, out))
+        return;
+    gboolean tf32 = s->effective == CT_F32 && s->c.rel_rms < 3e-3;
+    if (!tf32 && (ct_why_few(s, x, out) || ct_why_rows(s, x, in, out)))
+        return;
+    why_type(s, out);
+}
+
+typedef struct {
+    CtSteps *all;
+    const CtStepOptions *o;
+    CtSumFinder *sums;
+    guint at;
+} Walk;
+
+static void look(gpointer data)
+{
+    Walk *w = data;
+    CtStep *s = w->all->steps->pdata[w->at];
+    g_autoptr(CtNumbers) x = ct_numbers_load(s, w->o);
+    if (!x)
+        return;
+    guint a = 0, b = 0;
+    gboolean sum = s->test && ct_sum_finder_add(w->sums, w->at, x, &a, &b);
+    /* Only where it begins: what lies behind a bad tensor is bad for that reason. */
+    gboolean begins = s->bad && w->all->first_bad < 0;
+    if (w->all->graph)
+        begins = s->bad && inputs_good(w->all, s);
+    if (begins) {
+        const CtStep *before = main_input(w->all, w->at);
+        g_autoptr(CtNumbers) in = before ? ct_numbers_load(before, w->o) : NULL;
+        explain(w->all, w->at, x, in, sum, a, b, w->o);
+        if (w->all->first_bad < 0)
+            w->all->first_bad = (gint)w->at;
+    } else if (sum && !s->bad) {
+        s->loss = ct_why_sum(w->all, w->at, x, a, b, w->o, &s->why);
+    } else if (!s->bad && s->reduced) {
+        s->loss = ct_why_small(s, x, &s->why);
+    }
+}
+
+static void scan_step(gpointer data)
+{
+    Walk *w = data;
+    CtStep *s = w->all->steps->pdata[w->at];
+    g_autoptr(GError) error = NULL;
+    g_autoptr(CtTensor) t = ct_tensor_item_load(s->test, &error);
+    if (!t) {
+        s->problem = g_strdup(error->message);
+        return;
+    }
+    CtScan scan;
+    ct_scan(t, &scan);
+    s->compared = TRUE;
+    s->effective = t->dtype;
+    s->reduced = ct_dtype_eps(t->dtype) >= 0x1p-10;
+    s->shape = ct_tensor_shape(t);
+    s->types = g_strdup(ct_dtype_name(t->dtype));
+    s->c.n = scan.n;
+    s->c.test = scan.specials;
+    s->c.sums.finite = scan.finite;
+    s->c.sums.test_min = scan.min;
+    s->c.sums.test_max = scan.max;
+    s->bad = scan.specials.nan + scan.specials.pos_inf + scan.specials.neg_inf > 0;
+    double limit = ct_dtype_max(t->dtype), share = scan.n ? (double)scan.at_max / (double)scan.n : 0;
+    if (s->bad || scan.n < 8)
+        return;
+    if (scan.at_max >= 3 && share > 0.0005 && t->dtype != CT_BOOL) {
+        s->loss = TRUE;
+        s->why = (CtWhy){CT_FAULT_SATURATION,
+                         g_strdup_printf("%.2f%% of the elements stand at the end of %s (%.5g)",
+                                         100 * share, ct_dtype_name(t->dtype), limit), share, limit};
+    } else if (scan.min == scan.max) {
+        s->loss = TRUE;
+        s->why = (CtWhy){CT_FAULT_CONSTANT,
+                         g_strdup_printf("every element is %.5g", scan.min), 1, scan.min};
+    } else if (scan.dead_channels) {
+        s->loss = TRUE;
+        s->why = (CtWhy){CT_FAULT_CONSTANT,
+                         g_strdup_printf("%u of %u channels are dead (one value everywhere)",
+                                         scan.dead_channels, scan.n_channels),
+                         (double)scan.dead_channels / scan.n_channels, 0};
+    } else if (s->reduced && scan.subnormal * 4 > scan.finite) {
+        s->loss = TRUE;
+        s->why = (CtWhy){CT_FAULT_UNDERFLOW,
+                         g_strdup_printf("%.1f%% of the elements are below %.3g, where %s loses digits",
+                                         100.0 * (double)scan.subnormal / (double)scan.finite,
+                                         ct_dtype_min_normal(t->dtype), ct_dtype_name(t->dtype)),
+                         (double)scan.subnormal / (double)scan.finite, 0};
+    } else if (s->reduced && MAX(fabs(scan.min), fabs(scan.max)) > limit / 4) {
+        s->loss = TRUE;
+        s->why = (CtWhy){CT_FAULT_OVERFLOW,
+                         g_strdup_printf("it reaches %.5g, near the end of %s (%.5g)",
+                                         MAX(fabs(scan.min), fabs(scan.max)), ct_dtype_name(t->dtype),
+                                         limit), 0, MAX(fabs(scan.min), fabs(scan.max))};
+    }
+}
+
+void ct_locate(CtSteps *all, const CtStepOptions *o)
+{
+    Walk w = {all, o, ct_sum_finder_new(), 0};
+    for (w.at = 0; w.at < all->steps->len; w.at++) {
+        CtStep *s = all->steps->pdata[w.at];
+        GError *error = NULL;
+        if (!s->ref && s->test) {
+            if (!ct_bytes_guard(scan_step, &w, &error))
+                s->problem = g_strdup(error->message);
+            g_clear_error(&error);
+            all->n_compared += s->compared;
+            all->n_failed += !s->compared;
+        } else if (s->compared) {
+            s->input_error = error_before(all, w.at);
+            s->bad = is_wrong(s);
+        }
+        if (s->compared && !ct_bytes_guard(look, &w, &error)) {
+            g_ptr_array_add(all->notes, g_strdup_printf("%s: %s", s->name, error->message));
+            g_clear_error(&error);
+        }
+    }
+    ct_sum_finder_free(w.sums);
+}

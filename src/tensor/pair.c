@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which tensor of the test belongs to which of the reference, and the comparison of each pair. */
+#include <math.h>
+#include <string.h>
+
+#include "tensor/steps.h"
+
+static const struct {
+    const char *id, *title;
+} faults[CT_N_FAULTS] = {
+    [CT_FAULT_NONE] = {"none", "no fault"},
+    [CT_FAULT_OVERFLOW] = {"overflow", "beyond the range of the type"},
+    [CT_FAULT_UNDERFLOW] = {"underflow", "too small for the type"},
+    [CT_FAULT_ABSORPTION] = {"absorption", "small numbers vanish beside large ones"},
+    [CT_FAULT_SATURATION] = {"saturation", "clipped: the scale is too small"},
+    [CT_FAULT_COARSE_SCALE] = {"coarse-scale", "few levels used: the scale is too large"},
+    [CT_FAULT_CANCELLATION] = {"cancellation", "large numbers cancel"},
+    [CT_FAULT_SOFTMAX_NORM] = {"softmax-norm", "a sum within softmax or a norm"},
+    [CT_FAULT_MASK] = {"mask", "a mask constant that the type cannot hold"},
+    [CT_FAULT_EPS] = {"eps", "an epsilon that the type cannot hold"},
+    [CT_FAULT_LAYOUT] = {"layout", "axes in another order"},
+    [CT_FAULT_CHANNELS] = {"channel-order", "channels in another order"},
+    [CT_FAULT_SCALE] = {"scale", "another scale or mean"},
+    [CT_FAULT_SHIFT] = {"shift", "shifted along an axis"},
+    [CT_FAULT_PERMUTED] = {"permuted", "the same numbers in other places"},
+    [CT_FAULT_UNDEFINED] = {"undefined-operation", "an undefined operation on finite numbers"},
+    [CT_FAULT_NAN_INPUT] = {"nan-input", "NaN or Inf comes in"},
+    [CT_FAULT_NAN_WEIGHT] = {"nan-weight", "NaN or Inf in the weights"},
+    [CT_FAULT_CONSTANT] = {"constant", "one value everywhere"},
+    [CT_FAULT_TYPE] = {"type-precision", "rounding of the type"},
+    [CT_FAULT_RACE] = {"race", "not the same from run to run"},
+    [CT_FAULT_UNKNOWN] = {"unknown", "no pattern recognised"},
+};
+
+const char *ct_fault_id(CtFault fault)
+{
+    return faults[fault].id;
+}
+
+const char *ct_fault_title(CtFault fault)
+{
+    return faults[fault].title;
+}
+
+static void step_free(gpointer data)
+{
+    CtStep *s = data;
+    g_free(s->name);
+    g_free(s->shape);
+    g_free(s->types);
+    g_free(s->problem);
+    g_free(s->first_at);
+    g_free(s->worst_at);
+    g_free(s->op);
+    g_free(s->why.text);
+    if (s->inputs)
+        g_array_unref(s->inputs);
+    g_free(s);
+}
+
+void ct_steps_free(CtSteps *s)
+{
+    if (!s)
+        return;
+    g_ptr_array_unref(s->steps);
+    g_ptr_array_unref(s->notes);
+    g_ptr_array_unref(s->extra);
+    g_free(s);
+}
+
+static CtSteps *steps_new(void)
+{
+    CtSteps *s = g_new0(CtSteps, 1);
+    s->steps = g_ptr_array_new_with_free_func(step_free);
+    s->notes = g_ptr_array_new_with_free_func(g_free);
+    s->extra = g_ptr_array_new_with_free_func(g_free);
+    s->first_bad = -1;
+    return s;
+}
+
+/* Frameworks and exporters change separators and case, and dumps add endings. */
+char *ct_plain_name(const char *name)
+{
+    g_autofree char *low = g_ascii_strdown(name, -1);
+    static const char *const endings[] = {"_to_float", "_to_int8", ":0"};
+    for (gsize i = 0; i < G_N_ELEMENTS(endings); i++)
+        if (g_str_has_suffix(low, endings[i]))
+            low[strlen(low) - strlen(endings[i])] = '\0';
+    GString *out = g_string_new(NULL);
+    for (const char *p = low; *p; p++)
+        if (g_ascii_isalnum(*p))
+            g_string_append_c(out, *p);
+        else if (out->len && out->str[out->len - 1] != '_')
+            g_string_append_c(out, '_');
+    if (out->len && out->str[out->len - 1] == '_')
+        g_string_truncate(out, out->len - 1);
+    return g_string_free(out, FALSE);
+}
+
+/* Names -> queue of items, since a name may come once for each iteration. */
+static GHashTable *index_of(const CtTensorSet *set, gboolean plain)
+{
+    GHashTable *h = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                          (GDestroyNotify)g_ptr_array_unref);
+    for (guint i = 0; i < set->items->len; i++) {
+        CtTensorItem *item = set->items->pdata[i];
+        char *key = plain ? ct_plain_name(item->name) : g_strdup(item->name);
+        GPtrArray *list = g_hash_table_lookup(h, key);
+        if (!list) {
+            list = g_ptr_array_new();
+            g_hash_table_insert(h, g_strdup(key), list);
+        }
+        g_free(key);
+        g_ptr_array_add(list, item);
+    }
+    return h;
+}
+
+static CtTensorItem *take(GHashTable *index, const char *key, GHashTable *used)
+{
+    GPtrArray *list = g_hash_table_lookup(index, key);
+    for (guint i = 0; list && i < list->len; i++)
+        if (g_hash_table_add(used, list->pdata[i]))
+            return list->pdata[i];
+    return NULL;
+}
+
+static guint distance(const char *a, const char *b)
+{
+    gsize n = MIN(strlen(a), 80u), m = MIN(strlen(b), 80u);
+    guint row[81];
+    for (gsize j = 0; j <= m; j++)
+        row[j] = (guint)j;
+    for (gsize i = 1; i <= n; i++) {
+        guint diagonal = row[0];
+        row[0] = (guint)i;
+        for (gsize j = 1; j <= m; j++) {
+            guint above = row[j];
+            row[j] = MIN(MIN(above, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = above;
+        }
+    }
+    return row[m];
+}
+
+static const char *nearest(const CtTensorSet *test, GHashTable *used, const char *name)
+{
+    const char *best = NULL;
+    guint least = G_MAXUINT;
+    for (guint i = 0; i < test->items->len && i < 5000; i++) {
+        const CtTensorItem *item = test->items->pdata[i];
+        if (g_hash_table_contains(used, item))
+            continue;
+        guint d = distance(name, item->name);
+        if (d < least) {
+            least = d;
+            best = item->name;
+        }
+    }
+    return best && least <= MAX(strlen(name), strlen(best)) / 2 ? best : NULL;
+}
+
+static CtStep *add_step(CtSteps *s, const CtTensorItem *ref, const CtTensorItem *test)
+{
+    CtStep *step = g_new0(CtStep, 1);
+    const CtTensorItem *named = ref ? ref : test;
+    step->name = g_strdup(named->name);
+    step->ref = ref;
+    step->test = test;
+    g_ptr_array_add(s->steps, step);
+    return step;
+}
+
+static void pair_all(CtSteps *s, const CtTensorSet *ref, const CtTensorSet *test,
+                     const CtStepOptions *o)
+{
+    g_autoptr(GHashTable) exact = index_of(test, FALSE), plain = index_of(test, TRUE);
+    g_autoptr(GHashTable) used = g_hash_table_new(NULL, NULL);
+    for (guint i = 0; i < ref->items->len; i++) {
+        const CtTensorItem *item = ref->items->pdata[i];
+        const char *mapped = o->map ? g_hash_table_lookup(o->map, item->name) : NULL;
+        add_step(s, item, take(exact, mapped ? mapped : item->name, used));
+    }
+    for (guint i = 0; i < s->steps->len; i++) {
+        CtStep *step = s->steps->pdata[i];
+        if (step->test)
+            continue;
+        g_autofree char *key = ct_plain_name(step->name);
+        step->test = take(plain, key, used);
+    }
+    guint next = 0;
+    gboolean lone = ref->items->len == 1 && test->items->len == 1;
+    for (guint i = 0; (o->by_order || lone) && i < s->steps->len; i++) {
+        CtStep *step = s->steps->pdata[i];
+        while (!step->test && next < test->items->len) {
+            CtTensorItem *item = test->items->pdata[next++];
+            if (!g_hash_table_add(used, item))
+                continue;
+            step->test = item;
+            if (lone)
+                g_ptr_array_add(s->notes, g_strdup_printf("'%s' is compared with '%s', the only one "
+                                                          "there", step->name, item->name));
+        }
+    }
+    for (guint i = 0; i < s->steps->len; i++) {
+        CtStep *step = s->steps->pdata[i];
+        const char *near = step->test ? NULL : nearest(test, used, step->name);
+        if (!step->test)
+            step->problem = near ? g_strdup_printf("missing in the test (nearest: '%s'; --map pairs "
+                                                   "names)", near)
+                                 : g_strdup("missing in the test");
+    }
+    for (guint i = 0; i < test->items->len; i++)
+        if (!g_hash_table_contains(used, test->items->pdata[i]))
+            g_ptr_array_add(s->extra, g_strdup(((CtTensorItem *)test->items->pdata[i])->name));
+}
+
+static gboolean apply_layout(CtTensor **t, const char *layout, const CtTensor *other, GError **error)
+{
+    if (!layout)
+        return TRUE;
+    gint64 channels = other && other->rank >= 3 ? other->dims[other->rank > 3 ? 1 : 0] : 0;
+    CtTensor *turned = ct_tensor_from_layout(*t, layout, channels, error);
+    if (!turned)
+        return FALSE;
+    ct_tensor_free(*t);
+    *t = turned;
+    return TRUE;
+}
+
+gboolean ct_step_load(const CtStep *step, const CtStepOptions *o, CtTensor **ref, CtTensor **test,
+                      GError **error)
+{
+    *ref = step->ref ? ct_tensor_item_load(step->ref, error) : NULL;
+    if (step->ref && !*ref)
+        return FALSE;
+    *test = step->test ? ct_tensor_item_load(step->test, error) : NULL;
+    gboolean ok = *test || !step->test;
+    ok = ok && (!*ref || apply_layout(ref, o->ref_layout, NULL, error));
+    ok = ok && (!*test || apply_layout(test, o->test_layout, *ref, error));
+    if (!ok) {
+        g_clear_pointer(ref, ct_tensor_free);
+        g_clear_pointer(test, ct_tensor_free);
+    }
+    return ok;
+}
+
+/* The smallest type that holds all (of up to 4096) numbers: dumps are often widened to fp32. */
+static CtDtype effective_dtype(const CtTensor *t)
+{
+    if (t->dtype != CT_F32 || t->n == 0)
+        return t->dtype;
+    gboolean half = TRUE, brain = TRUE;
+    guint64 step = MAX(t->n / 4096, (guint64)1);
+    guint useful = 0;
+    for (guint64 i = 0; i < t->n && (half || brain); i += step) {
+        float f;
+        ct_tensor_to_f32(t, i, 1, &f);
+        guint32 bits;
+        memcpy(&bits, &f, sizeof bits);
+        if (!isfinite(f) || f == 0)
+            continue;
+        useful += f != rintf(f);
+        brain = brain && (bits & 0xffff) == 0;
+        /* Multiples of 2^-24 with 11 bits. */
+        float a = fabsf(f);
+        int e;
+        frexpf(a, &e);
+        float unit = ldexpf(1, MAX(e - 11, -24));
+        half = half && a <= 65504 && a / unit == rintf(a / unit);
+    }
+    if (useful < 8)
+        return t->dtype;
+    return half ? CT_F16 : brain ? CT_BF16 : CT_F32;
+}
+
+typedef struct {
+    CtStep *step;
+    const CtStepOptions *o;
+    GError *error;
+    gboolean ok;
+} Job;
+
+static void compare_step(gpointer data)
+{
+    Job *j = data;
+    g_autoptr(CtTensor) ref = NULL, test = NULL;
+    if (!ct_step_load(j->step, j->o, &ref, &test, &j->error))
+        return;
+    CtStep *s = j->step;
+    s->shape = ct_tensor_shape(ref);
+    s->types = ref->dtype == test->dtype ? g_strdup(ct_dtype_name(ref->dtype))
+                                         : g_strdup_printf("%s/%s", ct_dtype_name(ref->dtype),
+                                                           ct_dtype_name(test->dtype));
+    CtStepOptions o = *j->o;
+    guint digits = MAX(s->ref->digits, s->test->digits);
+    if (digits && !o.compare.has_rtol) { /* printed numbers are no better than their digits */
+        o.compare.has_rtol = TRUE;
+        o.compare.rtol = 10 * pow(10, -(double)digits);
+    }
+    j->ok = ct_compare(ref, test, &o.compare, &s->c, &j->error);
+    if (!j->ok)
+        return;
+    s->effective = effective_dtype(test);
+    double eps = ct_dtype_eps(s->effective);
+    s->reduced = eps >= 0x1p-10 || (eps == 0 && ct_dtype_is_float(ref->dtype));
+    if (s->c.first >= 0)
+        s->first_at = ct_tensor_index(ref, (guint64)s->c.first);
+    if (s->c.worst_abs >= 0)
+        s->worst_at = ct_tensor_index(ref, (guint64)s->c.worst_abs);
+}
+
+CtSteps *ct_steps_compare(const CtTensorSet *ref, const CtTensorSet *test, const CtStepOptions *o)
+{
+    CtSteps *s = steps_new();
+    pair_all(s, ref, test, o);
+    for (guint i = 0; i < s->steps->len; i++) {
+        CtStep *step = s->steps->pdata[i];
+        if (!step->test) {
+            s->n_failed++;
+            continue;
+        }
+        Job job = {step, o, NULL, FALSE};
+        GError *error = NULL;
+        if (!ct_bytes_guard(compare_step, &job, &error) || !job.ok) {
+            step->problem = g_strdup(error ? error->message : job.error->message);
+            s->n_failed++;
+        } else {
+            step->compared = TRUE;
+            s->n_compared++;
+            s->n_failed += !step->c.pass;
+        }
+        g_clear_error(&job.error);
+        g_clear_error(&error);
+    }
+    return s;
+}
+
+CtSteps *ct_steps_scan(const CtTensorSet *test)
+{
+    CtSteps *s = steps_new();
+    for (guint i = 0; i < test->items->len; i++)
+        add_step(s, NULL, test->items->pdata[i]);
+    return s;
+}

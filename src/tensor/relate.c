@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which tensor is the sum of which two: residual connections are found from the reference's numbers
+ * themselves, so that what a sum absorbs can be seen without a graph.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "tensor/why.h"
+
+#define POINTS 64u
+#define BACK 24u /* earlier tensors of the same shape that are tried */
+
+typedef struct {
+    guint step;
+    gsize n;
+    guint rank;
+    gint64 dims[CT_TENSOR_MAX_RANK];
+    double at[POINTS];
+} Sketch;
+
+struct CtSumFinder {
+    GArray *sketches;
+};
+
+CtSumFinder *ct_sum_finder_new(void)
+{
+    CtSumFinder *f = g_new0(CtSumFinder, 1);
+    f->sketches = g_array_new(FALSE, TRUE, sizeof(Sketch));
+    return f;
+}
+
+void ct_sum_finder_free(CtSumFinder *f)
+{
+    g_array_unref(f->sketches);
+    g_free(f);
+}
+
+static gboolean is_sum(const Sketch *x, const Sketch *a, const Sketch *b)
+{
+    guint good = 0, telling = 0;
+    for (guint i = 0; i < POINTS; i++) {
+        double size = fabs(a->at[i]) + fabs(b->at[i]);
+        good += fabs(x->at[i] - a->at[i] - b->at[i]) <= 2e-6 * size;
+        telling += a->at[i] != 0 && b->at[i] != 0;
+    }
+    return good * 20 >= POINTS * 19 && telling * 2 >= POINTS;
+}
+
+gboolean ct_sum_finder_add(CtSumFinder *f, guint step, const CtNumbers *x, guint *a, guint *b)
+{
+    if (!x->ref || x->n < POINTS || !x->whole)
+        return FALSE;
+    Sketch s = {.step = step, .n = x->n, .rank = x->rank};
+    memcpy(s.dims, x->dims, sizeof s.dims);
+    for (guint i = 0; i < POINTS; i++) {
+        s.at[i] = x->ref[(gsize)i * (x->n - 1) / (POINTS - 1)];
+        if (!isfinite(s.at[i]))
+            s.at[i] = 0;
+    }
+    const Sketch *near[BACK];
+    guint n = 0;
+    for (guint i = f->sketches->len; i > 0 && n < BACK; i--) {
+        const Sketch *o = &g_array_index(f->sketches, Sketch, i - 1);
+        if (o->n == s.n && o->rank == s.rank && memcmp(o->dims, s.dims, sizeof s.dims) == 0)
+            near[n++] = o;
+    }
+    gboolean found = FALSE;
+    for (guint i = 0; i < n && !found; i++)
+        for (guint j = i + 1; j < n && !found; j++)
+            if (is_sum(&s, near[i], near[j])) {
+                *a = near[i]->step;
+                *b = near[j]->step;
+                found = TRUE;
+            }
+    g_array_append_val(f->sketches, s);
+    return found;
+}
+
+static double rms(const double *x, gsize n)
+{
+    double sum = 0;
+    gsize finite = 0;
+    for (gsize i = 0; i < n; i++)
+        if (isfinite(x[i])) {
+            sum += x[i] * x[i];
+            finite++;
+        }
+    return finite ? sqrt(sum / (double)finite) : 0;
+}
+
+gboolean ct_why_sum(const CtSteps *all, guint step, const CtNumbers *x, guint a, guint b,
+                    const CtStepOptions *o, CtWhy *out)
+{
+    const CtStep *sa = all->steps->pdata[a], *sb = all->steps->pdata[b], *s = all->steps->pdata[step];
+    g_autoptr(CtNumbers) na = ct_numbers_load(sa, o), nb = ct_numbers_load(sb, o);
+    if (!na || !nb || na->n != x->n || nb->n != x->n || !na->ref || !nb->ref || !na->test || !nb->test)
+        return FALSE;
+    double ra = rms(na->ref, x->n), rb = rms(nb->ref, x->n), rx = rms(x->ref, x->n);
+    gboolean a_large = ra >= rb;
+    const CtNumbers *large = a_large ? na : nb, *small = a_large ? nb : na;
+    const CtStep *ls = a_large ? sa : sb, *ss = a_large ? sb : sa;
+    double high = MAX(ra, rb), low = MIN(ra, rb), eps = ct_dtype_eps(s->effective);
+    gsize gone = 0, had = 0;
+    for (gsize i = 0; i < x->n; i++) {
+        if (small->ref[i] == 0 || !isfinite(x->test[i]))
+            continue;
+        had++;
+        gone += x->test[i] == large->test[i];
+    }
+    double share = had ? (double)gone / (double)had : 0;
+    if (share >= 0.1) {
+        double unit = eps > 0 ? exp2(floor(log2(high))) * eps : 0;
+        *out = (CtWhy){CT_FAULT_ABSORPTION,
+                       g_strdup_printf("it is %s + %s: in %.1f%% of the elements the smaller one "
+                                       "(%s, rms %.3g) changes nothing, because a step of %s beside "
+                                       "%.4g is %.3g", ls->name, ss->name, 100 * share, ss->name, low,
+                                       ct_dtype_name(s->effective), high, unit), share, high / low};
+        return TRUE;
+    }
+    if (rx < 0.03 * low && s->bad) {
+        *out = (CtWhy){CT_FAULT_CANCELLATION,
+                       g_strdup_printf("it is %s + %s: %.4g and %.4g cancel to %.3g, so their errors "
+                                       "count %.0f times", ls->name, ss->name, high, low, rx,
+                                       high / rx), 1, high / rx};
+        return TRUE;
+    }
+    return FALSE;
+}

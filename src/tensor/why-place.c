@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Right numbers at the wrong place, or with another scale. Each hypothesis predicts the test from
+ * the reference; it holds when it takes away nine tenths of the error.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/why.h"
+
+#define SAMPLES 4096u
+
+/* rms of test - reference[map(i)] over sampled i, relative to the rms of the test. */
+typedef gint64 (*Map)(const CtNumbers *x, gsize i, const gint64 *arg);
+
+static double left_over(const CtNumbers *x, Map map, const gint64 *arg)
+{
+    gsize step = MAX(x->n / SAMPLES, (gsize)1), used = 0;
+    step += step > 1 && step % 2 == 0; /* an odd stride does not stay on one channel */
+    double err = 0, all = 0;
+    for (gsize i = 0; i < x->n; i += step) {
+        gint64 j = map(x, i, arg);
+        if (j < 0 || (gsize)j >= x->n || !isfinite(x->test[i]) || !isfinite(x->ref[j]))
+            continue;
+        double d = x->test[i] - x->ref[j];
+        err += d * d;
+        all += x->test[i] * x->test[i];
+        used++;
+    }
+    return used < 8 || all == 0 ? INFINITY : sqrt(err / all);
+}
+
+static gint64 same_place(const CtNumbers *x, gsize i, const gint64 *arg)
+{
+    return (gint64)i;
+}
+
+static gint64 shifted(const CtNumbers *x, gsize i, const gint64 *arg)
+{
+    return (gint64)i - arg[0];
+}
+
+/* arg: axes of the reference in the order in which the test stores them. */
+static gint64 transposed(const CtNumbers *x, gsize i, const gint64 *arg)
+{
+    gint64 at[CT_TENSOR_MAX_RANK], rest = (gint64)i, pos = 0;
+    for (guint k = x->rank; k > 0; k--) {
+        gint64 dim = x->dims[arg[k - 1]];
+        at[arg[k - 1]] = rest % dim;
+        rest /= dim;
+    }
+    for (guint d = 0; d < x->rank; d++)
+        pos = pos * x->dims[d] + at[d];
+    return pos;
+}
+
+static gboolean better(double after, double before)
+{
+    return after < 0.1 * before && after < 0.1;
+}
+
+static gboolean why_layout(const CtNumbers *x, double before, CtWhy *out)
+{
+    static const struct {
+        guint rank;
+        gint64 order[4];
+        const char *say;
+    } known[] = {
+        {4, {0, 2, 3, 1}, "the test holds NHWC where the reference holds NCHW"},
+        {4, {0, 3, 1, 2}, "the test holds NCHW where the reference holds NHWC"},
+        {4, {0, 1, 3, 2}, "the last two axes are swapped"},
+        {4, {0, 2, 1, 3}, "the two middle axes are swapped"},
+        {3, {1, 2, 0}, "the test holds HWC where the reference holds CHW"},
+        {3, {2, 0, 1}, "the test holds CHW where the reference holds HWC"},
+        {3, {0, 2, 1}, "the last two axes are swapped"},
+        {3, {1, 0, 2}, "the first two axes are swapped"},
+        {2, {1, 0}, "rows and columns are swapped"},
+    };
+    for (gsize i = 0; x->whole && i < G_N_ELEMENTS(known); i++) {
+        if (known[i].rank != x->rank || !better(left_over(x, transposed, known[i].order), before))
+            continue;
+        *out = (CtWhy){CT_FAULT_LAYOUT, g_strdup(known[i].say), 1, 0};
+        return TRUE;
+    }
+    return FALSE;
+}
+
+static gboolean why_shift(const CtNumbers *x, double before, CtWhy *out)
+{
+    gint64 stride = 1, best_by = 0;
+    guint best_axis = 0;
+    double best = INFINITY;
+    for (guint d = x->rank; d > 0; d--) {
+        for (gint64 k = -8; k <= 8; k++) {
+            gint64 by = k * stride;
+            if (k == 0 || llabs(k) >= x->dims[d - 1])
+                continue;
+            double after = left_over(x, shifted, &by);
+            if (after < best) {
+                best = after;
+                best_by = k;
+                best_axis = d - 1;
+            }
+        }
+        stride *= x->dims[d - 1];
+    }
+    if (!better(best, before))
+        return FALSE;
+    *out = (CtWhy){CT_FAULT_SHIFT,
+                   g_strdup_printf("shifted by %" G_GINT64_FORMAT " along axis %u: an offset, "
+                                   "padding or stride is wrong", best_by, best_axis),
+                   1, (double)best_by};
+    return TRUE;
+}
+
+/* Distance of channel a of the test and channel b of the reference. */
+static double channel_distance(const CtNumbers *x, guint64 outer, guint64 n, guint64 inner,
+                               guint64 a, guint64 b)
+{
+    double err = 0, all = 0;
+    guint64 step = MAX(inner / 64, (guint64)1);
+    for (guint64 o = 0; o < MIN(outer, (guint64)8); o++)
+        for (guint64 p = 0; p < inner; p += step) {
+            double t = x->test[(o * n + a) * inner + p], r = x->ref[(o * n + b) * inner + p];
+            if (!isfinite(t) || !isfinite(r))
+                continue;
+            err += (t - r) * (t - r);
+            all += t * t + r * r;
+        }
+    return all > 0 ? err / all : 0;
+}
+
+static gboolean why_channels_at(const CtNumbers *x, guint axis, CtWhy *out)
+{
+    guint64 n = (guint64)x->dims[axis], inner = 1, outer = 1;
+    for (guint d = axis + 1; d < x->rank; d++)
+        inner *= (guint64)x->dims[d];
+    for (guint d = 0; d < axis; d++)
+        outer *= (guint64)x->dims[d];
+    if (n < 2 || n > 256 || inner * MIN(outer, (guint64)8) < 8)
+        return FALSE;
+    g_autofree guint *map = g_new0(guint, n), *used = g_new0(guint, n);
+    guint moved = 0;
+    double worst = 0;
+    for (guint a = 0; a < n; a++) {
+        double least = INFINITY;
+        for (guint b = 0; b < n; b++) {
+            double d = channel_distance(x, outer, n, inner, a, b);
+            if (d < least || (d == least && b == a)) {
+                least = d;
+                map[a] = b;
+            }
+        }
+        worst = MAX(worst, least);
+        moved += map[a] != a;
+        used[map[a]]++;
+    }
+    for (guint a = 0; a < n; a++)
+        if (used[a] != 1)
+            return FALSE;
+    if (moved == 0 || worst > 0.005)
+        return FALSE;
+    gboolean reversed = TRUE;
+    for (guint a = 0; a < n; a++)
+        reversed = reversed && map[a] == n - 1 - a;
+    *out = (CtWhy){CT_FAULT_CHANNELS,
+                   reversed && n <= 4
+                       ? g_strdup_printf("the %u channels of axis %u stand in reverse order "
+                                         "(RGB and BGR?)", (guint)n, axis)
+                       : g_strdup_printf("%u of %u channels of axis %u stand at another place "
+                                         "(channel 0 of the test is %u of the reference)",
+                                         moved, (guint)n, axis, map[0]),
+                   (double)moved / (double)n, 0};
+    return TRUE;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static gboolean why_permuted(const CtNumbers *x, double before, CtWhy *out)
+{
+    if (!x->whole || x->n > 1u << 20)
+        return FALSE;
+    g_autofree double *r = g_memdup2(x->ref, x->n * sizeof *r),
+                      *t = g_memdup2(x->test, x->n * sizeof *t);
+    qsort(r, x->n, sizeof *r, by_value);
+    qsort(t, x->n, sizeof *t, by_value);
+    double err = 0, all = 0;
+    for (gsize i = 0; i < x->n; i++) {
+        if (!isfinite(r[i]) || !isfinite(t[i]))
+            return FALSE;
+        err += (r[i] - t[i]) * (r[i] - t[i]);
+        all += r[i] * r[i];
+    }
+    /* Two large sets of the same distribution look alike when sorted, too: be strict. */
+    if (all == 0 || sqrt(err / all) > 1e-3 || !better(sqrt(err / all), before))
+        return FALSE;
+    *out = (CtWhy){CT_FAULT_PERMUTED,
+                   g_strdup("the test holds the same numbers at other places: an order of elements, "
+                            "rows or batches"), 1, 0};
+    return TRUE;
+}
+
+gboolean ct_why_moved(const CtNumbers *x, CtWhy *out)
+{
+    double before = left_over(x, same_place, NULL);
+    if (x->n < 8 || !isfinite(before) || before < 1e-3)
+        return FALSE;
+    if (why_layout(x, before, out) || why_shift(x, before, out))
+        return TRUE;
+    for (guint axis = 0; axis < x->rank; axis++)
+        if (why_channels_at(x, axis, out))
+            return TRUE;
+    return why_permuted(x, before, out);
+}
+
+/* Least squares of test = a * reference + b over every `step`-th element from `from`. */
+typedef struct {
+    double a, b, before, after;
+    gboolean ok;
+} Fit;
+
+static Fit fit(const CtNumbers *x, guint64 inner, guint64 n_channels, gint64 channel)
+{
+    double n = 0, sr = 0, st = 0, rr = 0, rt = 0, tt = 0, err = 0;
+    for (gsize i = 0; i < x->n; i++) {
+        if (channel >= 0 && (gint64)(i / inner % n_channels) != channel)
+            continue;
+        double r = x->ref[i], t = x->test[i];
+        if (!isfinite(r) || !isfinite(t))
+            continue;
+        n++;
+        sr += r;
+        st += t;
+        rr += r * r;
+        rt += r * t;
+        tt += t * t;
+        err += (t - r) * (t - r);
+    }
+    Fit f = {0};
+    double var = n * rr - sr * sr;
+    if (n < 8 || var <= 1e-12 * n * rr || tt == 0)
+        return f;
+    f.a = (n * rt - sr * st) / var;
+    f.b = (st - f.a * sr) / n;
+    double rest = tt - f.a * rt - f.b * st;
+    f.after = sqrt(MAX(rest, 0) / tt);
+    f.before = sqrt(err / tt);
+    f.ok = TRUE;
+    return f;
+}
+
+static gboolean why_scaled_channels(const CtNumbers *x, double tolerance, CtWhy *out)
+{
+    if (x->rank < 3)
+        return FALSE;
+    guint axis = x->rank > 3 || x->dims[0] == 1 ? 1 : 0;
+    guint64 n = (guint64)x->dims[axis], inner = 1;
+    for (guint d = axis + 1; d < x->rank; d++)
+        inner *= (guint64)x->dims[d];
+    if (n < 2 || n > 16 || inner < 16)
+        return FALSE;
+    double worst_after = 0, before = 0;
+    GString *text = g_string_new("each channel has its own factor and offset:");
+    for (guint64 c = 0; c < n; c++) {
+        Fit f = fit(x, inner, n, (gint64)c);
+        if (!f.ok) {
+            g_string_free(text, TRUE);
+            return FALSE;
+        }
+        worst_after = MAX(worst_after, f.after);
+        before = MAX(before, f.before);
+        if (c < 4)
+            g_string_append_printf(text, " %.4g*ref%+.4g", f.a, f.b);
+    }
+    g_string_append(text, " (mean and scale of preprocessing?)");
+    if (worst_after > tolerance || worst_after > 0.1 * before) {
+        g_string_free(text, TRUE);
+        return FALSE;
+    }
+    *out = (CtWhy){CT_FAULT_SCALE, g_string_free(text, FALSE), 1, 0};
+    return TRUE;
+}
+
+gboolean ct_why_scaled(const CtNumbers *x, double tolerance, CtWhy *out)
+{
+    tolerance = MAX(tolerance, 1e-3);
+    Fit f = fit(x, 1, 1, -1);
+    if (!f.ok || f.before < tolerance)
+        return FALSE;
+    if (f.after > tolerance || f.after > 0.1 * f.before)
+        return why_scaled_channels(x, tolerance, out);
+    gboolean offset = fabs(f.b) > 1e-3 * fabs(f.a);
+    const char *hint = fabs(f.a * 255 - 1) < 0.02 || fabs(f.a / 255 - 1) < 0.02
+                           ? ": a division by 255 is missing or done twice"
+                           : offset && fabs(f.a - 1) < 0.01 ? ": a mean or zero point" : "";
+    char *text = offset ? g_strdup_printf("test = %.5g * reference %+.5g%s", f.a, f.b, hint)
+                        : g_strdup_printf("test = %.5g * reference%s", f.a, hint);
+    *out = (CtWhy){CT_FAULT_SCALE, text, 1, f.a};
+    return TRUE;
+}
