@@ -111,6 +111,8 @@ struct CtParse {
     CtDecoder *decoder;
     GByteArray *pending;   /* a line whose end has not come yet */
     gboolean after_empty;  /* the line before was empty */
+    gboolean bug_report;   /* nvidia-bug-report.sh wrote it: rulers part its sections */
+    guint heading_line;    /* of the section that a ruler began: no text of it */
     guint command_lines;   /* that still belong to the command of the section */
     guint resniffs, kernel_changes;
     gboolean skipping;     /* the rest of a line that was too long */

@@ -68,7 +68,8 @@ void ct_parse_begin(CtParse *parse, const char *path, const char *format)
     parse->path = g_strdup(path);
     parse->bytes = 0;
     parse->line_number = 0;
-    parse->skipping = parse->pending_cut = parse->after_empty = FALSE;
+    parse->skipping = parse->pending_cut = parse->after_empty = parse->bug_report = FALSE;
+    parse->heading_line = 0;
     parse->command_lines = parse->resniffs = parse->kernel_changes = 0;
     g_byte_array_set_size(parse->pending, 0);
     ct_decoder_free(parse->decoder);

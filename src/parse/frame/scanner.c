@@ -27,6 +27,7 @@
 #define TOO_MANY 256u        /* one look in so many bytes is more than chance */
 #define LOOK_COST 4u        /* of a look, against that of leaving the loop */
 #define MAX_LOOKED_AT 128u   /* bytes of a literal; a rarer fragment behind them is not needed */
+#define STRETCH 8192u        /* bytes */
 #define ANY_CHOICE 9u       /* bytes; literals from there on find a rare fragment */
 #define SAME_RUN 40u    /* cost of "----": such runs fill screens */
 
@@ -117,7 +118,7 @@ static guint guess(const char *p)
 
 /* What a window would add. counts: how often each slot was met with each bit, NULL before anything
  * was learned. A slot that is met takes the loop out of its stride, and where the bit is set too it
- * takes a look; what the table holds already costs nothing more. */
+ * takes a look; what the table holds already costs less. */
 static guint window_cost(const CtScanner *s, const guint16 *counts, const CtLiteral *lit, gsize at)
 {
     const char *p = lit->text + at;
@@ -127,8 +128,11 @@ static guint window_cost(const CtScanner *s, const guint16 *counts, const CtLite
     if (!counts)
         return 64u * guess(p) + cost;
     const guint16 *c = &counts[h * 8];
-    for (guint i = 0; i < 8; i++)
-        cost += (s->slot[h] ? 0 : c[i]) + (bits & ~s->slot[h] & 1u << i ? LOOK_COST * c[i] : 0);
+    for (guint i = 0; i < 8; i++) {
+        guint bit = 1u << i;
+        guint look = s->slot[h] & bit ? 1 : LOOK_COST; /* one more to compare, or a look at all */
+        cost += (s->slot[h] ? 0 : c[i]) + (bits & bit ? look * c[i] : 0);
+    }
     return cost;
 }
 
@@ -333,16 +337,6 @@ static void look(const Scan *scan, gsize at, guint32 key, guint32 h)
     }
 }
 
-/* Kept out of line: the loop around it then stays in registers. */
-static void G_GNUC_NO_INLINE look_at_four(const Scan *scan, gsize at)
-{
-    for (gsize i = at; i < at + 8; i += 2) {
-        guint32 raw = load_raw(scan->data + i), h = hash(raw | FOLD, scan->s->multiplier);
-        if (scan->s->slot[h] & spelling(raw))
-            look(scan, i, raw | FOLD, h);
-    }
-}
-
 static void scan_brief(const Scan *scan)
 {
     const CtScanner *s = scan->s;
@@ -354,28 +348,62 @@ static void scan_brief(const Scan *scan)
     }
 }
 
-/* Four places from one load. The last places, where a load would reach beyond the end, are looked at
- * one by one. */
-static void scan_windows(const Scan *scan)
+/*
+ * Three passes over a stretch that fits the first-level cache, so that no pass has to guess: which
+ * groups of four places may hold something, which places, what it is. Branches that go either way
+ * every few dozen bytes would cost more than all else.
+ */
+static guint find_groups(const Scan *scan, gsize from, gsize to, guint32 *groups)
 {
     const guint8 *slot = scan->s->slot;
     const guint32 m = scan->s->multiplier;
-    const char *data = scan->data;
-    gsize i = 0;
-    for (; i + 16 <= scan->len; i += 8) {
+    guint n = 0;
+    for (gsize i = from; i < to; i += 8) {
         guint64 eight;
-        memcpy(&eight, data + i, sizeof eight);
+        memcpy(&eight, scan->data + i, sizeof eight);
         eight = GUINT64_FROM_LE(eight) | FOLD8;
-        guint32 first = hash(GUINT32_TO_LE((guint32)eight), m);
-        guint32 second = hash(GUINT32_TO_LE((guint32)(eight >> 16)), m);
-        guint32 third = hash(GUINT32_TO_LE((guint32)(eight >> 32)), m);
-        guint32 fourth = hash(load(data + i + 6), m);
-        if (G_UNLIKELY(slot[first] | slot[second] | slot[third] | slot[fourth]))
-            look_at_four(scan, i);
+        guint8 any = slot[hash(GUINT32_TO_LE((guint32)eight), m)] |
+                     slot[hash(GUINT32_TO_LE((guint32)(eight >> 16)), m)] |
+                     slot[hash(GUINT32_TO_LE((guint32)(eight >> 32)), m)] |
+                     slot[hash(load(scan->data + i + 6), m)];
+        groups[n] = (guint32)i;
+        n += any != 0;
+    }
+    return n;
+}
+
+static guint find_places(const Scan *scan, const guint32 *groups, guint n_groups, guint32 *places)
+{
+    guint n = 0;
+    for (guint g = 0; g < n_groups; g++) {
+        for (guint32 i = groups[g]; i < groups[g] + 8; i += 2) {
+            guint32 raw = load_raw(scan->data + i);
+            places[n] = i;
+            n += scan->s->slot[hash(raw | FOLD, scan->s->multiplier)] >> spelling_bit(raw) & 1;
+        }
+    }
+    return n;
+}
+
+static void scan_windows(const Scan *scan)
+{
+    guint32 groups[STRETCH / 8 + 1], places[STRETCH / 2 + 1];
+    const guint32 m = scan->s->multiplier;
+    /* A group reads two bytes beyond its eight. */
+    gsize whole = scan->len < 16 ? 0 : (scan->len - 8) & ~(gsize)7, i = 0;
+    while (i < whole) {
+        gsize to = MIN(i + STRETCH, whole);
+        guint n = find_groups(scan, i, to, groups);
+        n = find_places(scan, groups, n, places);
+        for (guint k = 0; k < n; k++) {
+            guint32 key = load(scan->data + places[k]);
+            look(scan, places[k], key, hash(key, m));
+        }
+        i = to;
     }
     for (; i + WINDOW <= scan->len; i += 2) {
-        guint32 key = load(data + i), h = hash(key, m);
-        if (slot[h])
+        guint32 key = load(scan->data + i), h = hash(key, m);
+        if (scan->s->slot[h])
             look(scan, i, key, h);
     }
 }

@@ -9,7 +9,7 @@
 
 #include "parse/frame/sniff.h"
 
-#define TIME_EVERY_LINE ((guint64)16 << 20) /* bytes; beyond, only some lines' times are read */
+#define TIME_EVERY_LINE ((guint64)4 << 20) /* bytes; beyond, only some lines' times are read */
 #define TIME_SAMPLE 64u
 #define SIGNATURES_IN_TABLES ((guint64)8 << 20) /* up to here they cost nothing that is felt */
 #define MAX_PIECES 4000u
@@ -59,6 +59,19 @@ void ct_emit_scope(CtEmit *emit, const char *scope)
     emit->scope_changed = TRUE;
 }
 
+/* "journalctl -b -1": what it shows is not of the present boot, nor are its versions. */
+static char *boot_scope(const char *command)
+{
+    static const char *const options[] = {"-b -", "--boot=-", "--boot -", "-b-"};
+    for (gsize i = 0; i < G_N_ELEMENTS(options); i++) {
+        const char *at = strstr(command, options[i]);
+        guint64 back = at ? g_ascii_strtoull(at + strlen(options[i]), NULL, 10) : 0;
+        if (back > 0 && back < 10000)
+            return g_strdup_printf("boot:-%" G_GUINT64_FORMAT, back);
+    }
+    return NULL;
+}
+
 /* A title such as "nvidia-smi -q" is as good a hint as a prompt. */
 static void take_cut(CtEmit *s, const CtCut *cut)
 {
@@ -75,6 +88,8 @@ static void take_cut(CtEmit *s, const CtCut *cut)
         s->title = g_strdup(valid);
     if (cut->kind == CT_CUT_PROMPT || ct_cut_known_command(cut->text, cut->len))
         s->command = *valid ? g_strdup(valid) : NULL;
+    if (!s->scope && s->command && strstr(s->command, "journalctl"))
+        s->scope = boot_scope(s->command);
 }
 
 void ct_section_open(CtParse *parse, guint line, const CtCut *cut)

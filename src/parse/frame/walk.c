@@ -155,8 +155,10 @@ static gboolean untitled_cut(CtParse *parse, const CtRawLine *line, Ahead ahead)
     CtEmit *s = &parse->section;
     const CtParser *here;
     if (!s->open || s->document || s->command || s->kernel_log || (s->decided && s->parser) ||
-        !s->substance || !beginning(parse, line) || !may_sniff(parse))
+        !s->substance || parse->resniffs >= RESNIFFS_PER_SOURCE ||
+        s->resniffs >= RESNIFFS_PER_SECTION || !beginning(parse, line))
         return FALSE;
+    may_sniff(parse);
     int sure = ct_sniff_ahead(parse, line->raw, ahead.end, (CtHints){0}, &here);
     return sure >= SURE_WITHOUT && here != reader_now(parse);
 }
@@ -252,6 +254,66 @@ static void more_command(CtParse *parse, const CtRawLine *line)
     s->last_line = line->number;
 }
 
+/* ---- nvidia-bug-report.log ---- */
+
+#define RULER 40u /* underscores; the script prints 44 */
+
+static gboolean ruler(const CtRawLine *line)
+{
+    gsize n = 0;
+    if (line->len < RULER || line->len > 2 * RULER)
+        return FALSE;
+    while (n < line->len && line->raw[n] == '_')
+        n++;
+    return n == line->len;
+}
+
+/* Behind a ruler stands, after an empty line, the heading: "*** /path/of/a/file" or the command
+ * that was run, at times with a colon. FALSE at the end of what is known. */
+static gboolean report_heading(Ahead ahead, CtCut *cut, guint *lines)
+{
+    const char *line;
+    gsize len;
+    for (*lines = 1; *lines < 4; (*lines)++) {
+        if (!next_line(&ahead, &line, &len))
+            return FALSE;
+        while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == ':'))
+            len--;
+        if (len > 0)
+            break;
+    }
+    gboolean file = ct_text_starts(line, len, "*** ");
+    gsize skip = file ? 4 : 0;
+    if (len <= skip || *lines >= 4)
+        return FALSE;
+    *cut = (CtCut){.kind = CT_CUT_TITLE, .text = line + skip, .len = MIN(len - skip, 200),
+                   .named = TRUE};
+    return TRUE;
+}
+
+/* Returns TRUE when the line only parts sections. */
+static gboolean report_ruler(CtParse *parse, const CtRawLine *line, Ahead ahead)
+{
+    CtCut cut;
+    guint lines;
+    if (line->number <= 12 && !parse->bug_report &&
+        ct_text_starts(line->raw, line->len, "Start of NVIDIA bug report log file"))
+        parse->bug_report = TRUE;
+    if (parse->heading_line && line->number == parse->heading_line)
+        return TRUE;
+    if (parse->bug_report && ct_text_starts(line->raw, line->len, "*** ls: "))
+        return TRUE;
+    if (line->len == 0 || line->raw[0] != '_' || !ruler(line) ||
+        !report_heading(ahead, &cut, &lines))
+        return FALSE;
+    parse->bug_report |= cut.text[-1] == ' ' && cut.text[0] == '/'; /* of an excerpt */
+    if (!parse->bug_report)
+        return FALSE;
+    start(parse, line->number, &cut);
+    parse->heading_line = line->number + lines;
+    return TRUE;
+}
+
 /* Returns TRUE when the line is no text of a section: a prompt, or more of its command. */
 static gboolean cut_before(CtParse *parse, const CtRawLine *line, Ahead ahead)
 {
@@ -261,6 +323,8 @@ static gboolean cut_before(CtParse *parse, const CtRawLine *line, Ahead ahead)
         more_command(parse, line);
         return TRUE;
     }
+    if (report_ruler(parse, line, ahead))
+        return TRUE;
     if (ct_cut_possible(line->raw, line->len)) {
         if (ct_cut_prompt(line->raw, line->len, &cut)) {
             begin_command(parse, line, &cut, ahead);
