@@ -344,7 +344,8 @@ static gboolean peel_one(CtPeelWork *w)
         return priority(w);
     if (c == '[')
         return kernel_stamp(w) || ct_peel_launcher(w) || stamp(w) || kernel_human(w);
-    if (g_ascii_isdigit(c) && (kmsg(w) || facility(w)))
+    gboolean date = w->len > 4 && (w->p[4] == '-' || w->p[4] == '/');
+    if (g_ascii_isdigit(c) && !date && (kmsg(w) || facility(w)))
         return TRUE;
     if (c == 'k' && outermost && facility(w))
         return TRUE;

@@ -23,7 +23,7 @@ typedef struct {
     gboolean is_fact; /* kind is the key of a fact then */
     CtSeverity severity;
     gint8 scope; /* -1 not-kernel, 0 any, 1 kernel */
-    gboolean nocase, broken;
+    gboolean nocase, broken, jit;
     int priority;
     guint order, runs;
     guint kind_slot;      /* one number per kind */

@@ -338,9 +338,10 @@ static gboolean run_one(CtSignatures *sigs, Signature *s, CtEmit *emit, const Ct
     if (!compiled(sigs, s))
         return FALSE;
     if (++s->runs == RUNS_BEFORE_JIT)
-        pcre2_jit_compile(s->code, PCRE2_JIT_COMPLETE);
-    int rc = pcre2_match(s->code, (PCRE2_SPTR)line->text, line->len, 0, 0, sigs->match,
-                         sigs->limits);
+        s->jit = pcre2_jit_compile(s->code, PCRE2_JIT_COMPLETE) == 0;
+    PCRE2_SPTR text = (PCRE2_SPTR)line->text;
+    int rc = s->jit ? pcre2_jit_match(s->code, text, line->len, 0, 0, sigs->match, sigs->limits)
+                    : pcre2_match(s->code, text, line->len, 0, 0, sigs->match, sigs->limits);
     if (rc <= 0)
         return FALSE;
     ct_signature_emit(sigs, s, emit, line, pcre2_get_ovector_pointer(sigs->match), (guint)rc);
