@@ -239,15 +239,21 @@ static gboolean kernel_human(CtPeelWork *w)
     return TRUE;
 }
 
+/* Upper or lower case, or one letter: what stands where syslog has a host. */
 static gboolean is_level_word(const char *text, gsize len)
 {
-    static const char *const words[] = {"INFO", "WARN", "WARNING", "ERROR", "DEBUG", "FATAL",
-                                        "TRACE", "NOTICE", "CRITICAL", "CRIT", "SEVERE", "E", "W",
-                                        "I", "D", "V", "F", "info", "warn", "warning", "error",
-                                        "debug", "fatal", "trace", "notice", "critical"};
+    static const char words[][9] = {"INFO",   "WARN",     "WARNING", "ERROR", "DEBUG",
+                                    "FATAL",  "CRITICAL", "CRIT",    "TRACE", "NOTICE",
+                                    "SEVERE", "E",        "W",       "I",     "D",
+                                    "V",      "F"};
+    char upper[9] = {0};
+    if (len >= sizeof upper)
+        return FALSE;
+    for (gsize i = 0; i < len; i++)
+        upper[i] = g_ascii_toupper(text[i]);
     for (gsize i = 0; i < G_N_ELEMENTS(words); i++) {
-        if (strlen(words[i]) == len && memcmp(words[i], text, len) == 0)
-            return TRUE;
+        if (memcmp(words[i], upper, sizeof upper) == 0)
+            return len > 1 || g_ascii_isupper(text[0]);
     }
     return FALSE;
 }

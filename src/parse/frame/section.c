@@ -363,7 +363,8 @@ static void one_line(CtParse *parse, CtEmit *s, const CtRawLine *raw, const CtHi
                        line.envelope == CT_ENVELOPE_JOURNAL || s->decode;
     if (decoded && memchr(line.text, '\n', line.len))
         deliver_pieces(parse, s, &line, &peeled, "\n");
-    else if (line.tag && n_hits && ct_text_has(line.text, line.len, "#012"))
+    else if (line.tag && n_hits && memchr(line.text, '#', line.len) &&
+             ct_text_has(line.text, line.len, "#012"))
         deliver_pieces(parse, s, &line, &peeled, "#012");
     else if (decoded || s->joined || rescan)
         deliver_piece(parse, s, &line, &peeled);

@@ -17,11 +17,11 @@ typedef struct {
 
 static char *keep(CtSignatures *sigs, const char *text, gsize len)
 {
-    while (len > 0 && g_ascii_isspace(*text)) {
+    while (len > 0 && (guchar)*text <= ' ') {
         text++;
         len--;
     }
-    while (len > 0 && g_ascii_isspace(text[len - 1]))
+    while (len > 0 && (guchar)text[len - 1] <= ' ')
         len--;
     len = MIN(len, MAX_CAPTURE);
     if (sigs->arena_used + len + 1 > sizeof sigs->arena)
@@ -136,22 +136,27 @@ static gboolean integer(const char *text, gint64 *out)
     return TRUE;
 }
 
-static gboolean number_of(CtSignatures *sigs, const char *family, const char *text, gint64 *out)
+static gboolean number_of(CtSignatures *sigs, Signature *sig, const char *text, gint64 *out)
 {
-    g_string_assign(sigs->key, family);
-    g_string_append_c(sigs->key, ' ');
-    g_string_append(sigs->key, text);
-    CodeOfText *c = g_hash_table_lookup(sigs->codes, sigs->key->str);
-    if (!c) {
-        if (g_hash_table_size(sigs->codes) >= MAX_CODES)
-            g_hash_table_remove_all(sigs->codes);
-        c = g_new0(CodeOfText, 1);
-        c->known = ct_kb_code_number(sigs->kb, family, text, &c->number);
-        g_hash_table_insert(sigs->codes, g_strdup(sigs->key->str), c);
+    if (!sig->last_text || strcmp(sig->last_text, text) != 0) {
+        g_string_assign(sigs->key, sig->family);
+        g_string_append_c(sigs->key, ' ');
+        g_string_append(sigs->key, text);
+        CodeOfText *c = g_hash_table_lookup(sigs->codes, sigs->key->str);
+        if (!c) {
+            if (g_hash_table_size(sigs->codes) >= MAX_CODES)
+                g_hash_table_remove_all(sigs->codes);
+            c = g_new0(CodeOfText, 1);
+            c->known = ct_kb_code_number(sigs->kb, sig->family, text, &c->number);
+            g_hash_table_insert(sigs->codes, g_strdup(sigs->key->str), c);
+        }
+        g_free(sig->last_text);
+        sig->last_text = g_strdup(text);
+        sig->last_of_text = *c;
     }
-    if (c->known)
-        *out = c->number;
-    return c->known;
+    if (sig->last_of_text.known)
+        *out = sig->last_of_text.number;
+    return sig->last_of_text.known;
 }
 
 static const char *name_of(const CtSignatures *sigs, Signature *sig, gint64 code)
@@ -172,13 +177,13 @@ static void resolve(CtSignatures *sigs, Signature *sig, Fields *f, gint64 *code,
     if (!sig->family || !sigs->kb)
         return;
     if (!*has_code && f->name)
-        *has_code = number_of(sigs, sig->family, f->name, code);
+        *has_code = number_of(sigs, sig, f->name, code);
     if (!*has_code && f->message) {
-        *has_code = number_of(sigs, sig->family, f->message, code);
+        *has_code = number_of(sigs, sig, f->message, code);
         gsize len = strlen(f->message);
         if (!*has_code && len > 1 && strchr(".!\"'", f->message[len - 1])) {
             f->message[len - 1] = '\0';
-            *has_code = number_of(sigs, sig->family, f->message, code);
+            *has_code = number_of(sigs, sig, f->message, code);
         }
     }
     const char *name = *has_code ? name_of(sigs, sig, *code) : NULL;

@@ -19,6 +19,11 @@ typedef struct {
 } SigCapture;
 
 typedef struct {
+    gint64 number;
+    gboolean known;
+} CodeOfText;
+
+typedef struct {
     char *id, *kind, *family, *pattern;
     gboolean is_fact; /* kind is the key of a fact then */
     CtSeverity severity;
@@ -32,14 +37,11 @@ typedef struct {
     gint64 last_code;     /* with last_name, of the last match */
     const char *last_name;
     gboolean has_last_code;
+    char *last_text;      /* with its code: a log says the same all the time */
+    CodeOfText last_of_text;
     gint64 row;           /* in the table: pattern, family and constants are read when needed */
     guint64 last_line;    /* serial number of the line that it was queued for */
 } Signature;
-
-typedef struct {
-    gint64 number;
-    gboolean known;
-} CodeOfText;
 
 /* Who asked for a literal. */
 typedef struct {

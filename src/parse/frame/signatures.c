@@ -27,6 +27,7 @@ static void signature_free(gpointer data)
     g_free(s->kind);
     g_free(s->family);
     g_free(s->pattern);
+    g_free(s->last_text);
     pcre2_code_free(s->code);
     if (s->captures)
         g_array_unref(s->captures);
