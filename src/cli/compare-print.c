@@ -189,6 +189,14 @@ static void print_growth(const CtSteps *s)
     }
 }
 
+static gboolean any_loss(const CtSteps *s)
+{
+    for (guint i = 0; i < s->steps->len; i++)
+        if (((const CtStep *)s->steps->pdata[i])->loss)
+            return TRUE;
+    return FALSE;
+}
+
 static void print_located(const CtSteps *s)
 {
     if (s->first_bad >= 0) {
@@ -196,7 +204,8 @@ static void print_located(const CtSteps *s)
         printf("\nFirst bad tensor%s\n", s->graph ? "" : " (in the order of the files)");
         print_step_why(b, (guint)s->first_bad);
     } else {
-        printf("\nNo tensor goes wrong by itself: the error grows no faster than the type explains\n");
+        printf("\nNo tensor goes wrong by itself%s\n",
+               any_loss(s) ? ", but precision is lost" : ": the error is what the type explains");
     }
     guint shown = 0;
     for (guint i = 0; i < s->steps->len; i++) {
@@ -204,7 +213,7 @@ static void print_located(const CtSteps *s)
         if ((gint)i == s->first_bad || step->why.fault == CT_FAULT_NONE || !(step->loss || step->bad))
             continue;
         if (shown++ == 0)
-            printf("\nAlso\n");
+            printf("\n%s\n", s->first_bad >= 0 ? "Also" : "Where precision is lost, and why");
         if (shown <= 8)
             print_step_why(step, i);
     }

@@ -9,6 +9,7 @@
 #include "tensor/reader.h"
 
 #define MAX_DEPTH 64u
+#define WINDOW ((gsize)8 << 20)
 
 typedef struct {
     const guint8 *p; /* between the quotes, escapes as they stand */
@@ -34,11 +35,25 @@ static void blanks(Scan *s)
         s->p++;
 }
 
+/* memchr that lets go of the pages behind it, so that a document of gigabytes does not stay. */
+static const guint8 *find_quote(Scan *s)
+{
+    for (const guint8 *p = s->p; p < s->end;) {
+        gsize n = MIN((gsize)(s->end - p), WINDOW);
+        const guint8 *q = memchr(p, '"', n);
+        if (q)
+            return q;
+        ct_bytes_drop(s->bytes, (gsize)(p - s->start), n);
+        p += n;
+    }
+    return NULL;
+}
+
 static gboolean text(Scan *s, Text *out)
 {
     const guint8 *from = ++s->p;
     for (;;) {
-        const guint8 *q = memchr(s->p, '"', (gsize)(s->end - s->p));
+        const guint8 *q = find_quote(s);
         if (!q)
             return FALSE;
         gsize slashes = 0;

@@ -21,7 +21,8 @@ static gboolean new_nonfinite(const CtStep *s)
     return test > 0 && test > c->inf_equal;
 }
 
-static gboolean is_wrong(const CtStep *s)
+/* `allowance` is what the types of earlier tensors explain already. */
+static gboolean is_wrong(const CtStep *s, double allowance)
 {
     const CtComparison *c = &s->c;
     if (new_nonfinite(s) || c->ref.nan)
@@ -32,7 +33,7 @@ static gboolean is_wrong(const CtStep *s)
     double local = most > 0 ? c->sums.max_abs / most : c->sums.max_abs > 0 ? INFINITY : 0;
     gboolean jump = c->rel_rms > 30 * MAX(s->input_error, ct_dtype_eps(s->effective)) &&
                     c->rel_rms > 2e-5;
-    return c->rel_rms > allowed(s) || local > MAX(2.5 * allowed(s), 5e-3) || jump;
+    return c->rel_rms > allowance || local > MAX(2.5 * allowance, 5e-3) || jump;
 }
 
 static gboolean inputs_good(const CtSteps *all, const CtStep *s)
@@ -102,6 +103,8 @@ static void explain(const CtSteps *all, guint at, const CtNumbers *x, const CtNu
     if (ct_why_nonfinite(s, x, in, first, out) || !x->ref)
         return;
     if (sum && ct_why_sum(all, at, x, a, b, o, out))
+        return;
+    if (s->reduced && ct_why_square(s, x, in, out))
         return;
     if (ct_why_clipped(s, x, out) || ct_why_scaled(x, allowed(s), out) || ct_why_moved(x, out) ||
         ct_why_small(s, x, out))
@@ -205,6 +208,7 @@ static void scan_step(gpointer data)
 void ct_locate(CtSteps *all, const CtStepOptions *o)
 {
     Walk w = {all, o, ct_sum_finder_new(), 0};
+    double allowance = 0;
     for (w.at = 0; w.at < all->steps->len; w.at++) {
         CtStep *s = all->steps->pdata[w.at];
         GError *error = NULL;
@@ -216,7 +220,8 @@ void ct_locate(CtSteps *all, const CtStepOptions *o)
             all->n_failed += !s->compared;
         } else if (s->compared) {
             s->input_error = error_before(all, w.at);
-            s->bad = is_wrong(s);
+            allowance = MAX(allowance, allowed(s));
+            s->bad = is_wrong(s, allowance);
         }
         if (s->compared && !ct_bytes_guard(look, &w, &error)) {
             g_ptr_array_add(all->notes, g_strdup_printf("%s: %s", s->name, error->message));

@@ -245,11 +245,42 @@ gboolean ct_step_load(const CtStep *step, const CtStepOptions *o, CtTensor **ref
     return ok;
 }
 
+/* Few different values, all multiples of one step: a quantised tensor that was widened. */
+static gboolean is_grid(const CtTensor *t)
+{
+    float seen[257];
+    guint n = 0;
+    guint64 step = MAX(t->n / 4096, (guint64)1);
+    if (t->n < 1024)
+        return FALSE;
+    for (guint64 i = 0; i < t->n; i += step) {
+        float f;
+        ct_tensor_to_f32(t, i, 1, &f);
+        guint a = 0;
+        while (a < n && seen[a] != f)
+            a++;
+        if (a == n && (n == 256 || !isfinite(f)))
+            return FALSE;
+        if (a == n)
+            seen[n++] = f;
+    }
+    float unit = INFINITY;
+    for (guint i = 0; i < n; i++)
+        if (seen[i] != 0)
+            unit = MIN(unit, fabsf(seen[i]));
+    guint whole = 0;
+    for (guint i = 0; i < n; i++)
+        whole += fabsf(seen[i] / unit - rintf(seen[i] / unit)) < 0.02f;
+    return n > 8 && whole == n;
+}
+
 /* The smallest type that holds all (of up to 4096) numbers: dumps are often widened to fp32. */
 static CtDtype effective_dtype(const CtTensor *t)
 {
     if (t->dtype != CT_F32 || t->n == 0)
         return t->dtype;
+    if (is_grid(t))
+        return CT_I8;
     gboolean half = TRUE, brain = TRUE;
     guint64 step = MAX(t->n / 4096, (guint64)1);
     guint useful = 0;

@@ -99,7 +99,8 @@ gboolean ct_read_proto(CtTensorSet *set, CtBytes *bytes, const char *path, GErro
 gboolean ct_read_raw(CtTensorSet *set, CtBytes *bytes, const char *path,
                      const CtReadOptions *options, GError **error);
 
-/* Whole bytes of base64; NULL at a foreign character. *out_len is set. */
-guint8 *ct_base64_decode(const guint8 *in, gsize len, gsize *out_len);
+/* Whole bytes of the base64 at bytes[offset, +len); NULL at a foreign character. Pages that were
+ * read are let go. */
+guint8 *ct_base64_decode(const CtBytes *bytes, gsize offset, gsize len, gsize *out_len);
 /* n decimal numbers, nan and inf of a JSON array [offset, +len). */
 CtTensor *ct_numbers_parse(const CtTensorItem *item, GError **error);

@@ -113,8 +113,9 @@ gboolean ct_why_sum(const CtSteps *all, guint step, const CtNumbers *x, guint a,
         double unit = eps > 0 ? exp2(floor(log2(high))) * eps : 0;
         *out = (CtWhy){CT_FAULT_ABSORPTION,
                        g_strdup_printf("it is %s + %s: in %.1f%% of the elements the smaller one "
-                                       "(%s, rms %.3g) changes nothing, because a step of %s beside "
-                                       "%.4g is %.3g", ls->name, ss->name, 100 * share, ss->name, low,
+                                       "(%s, rms %.3g) changes nothing, because %s is %.3g times larger "
+                                       "and a step of %s beside %.4g is %.3g", ls->name, ss->name,
+                                       100 * share, ss->name, low, ls->name, high / low,
                                        ct_dtype_name(s->effective), high, unit), share, high / low};
         return TRUE;
     }

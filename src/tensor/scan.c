@@ -38,7 +38,7 @@ gboolean ct_all_finite(const CtTensor *t)
 typedef struct {
     guint64 inner;
     guint n;
-    double *value;
+    float *value;
     guint8 *state; /* 0 not seen, 1 constant so far, 2 varies */
 } Channels;
 
@@ -46,7 +46,7 @@ static void channels_init(Channels *c, const CtTensor *t)
 {
     *c = (Channels){0};
     if (t->rank < 3 || t->fortran_order || t->dims[1] < 2 || t->dims[1] > 65536 ||
-        ct_dtype_is_complex(t->dtype))
+        !ct_dtype_fits_f32(t->dtype) || ct_dtype_is_complex(t->dtype))
         return;
     c->inner = 1;
     for (guint d = 2; d < t->rank; d++)
@@ -54,66 +54,85 @@ static void channels_init(Channels *c, const CtTensor *t)
     if (c->inner < 2)
         return;
     c->n = (guint)t->dims[1];
-    c->value = g_new0(double, c->n);
+    c->value = g_new0(float, c->n);
     c->state = g_new0(guint8, c->n);
 }
 
-static void channels_see(Channels *c, guint64 index, double x)
+static void channels_see(Channels *c, guint64 from, const float *x, gsize n)
 {
-    guint k = (guint)(index / c->inner % c->n);
-    if (c->state[k] == 0) {
-        c->value[k] = x;
-        c->state[k] = 1;
-    } else if (c->state[k] == 1 && x != c->value[k]) {
-        c->state[k] = 2;
+    for (gsize i = 0; i < n;) {
+        guint64 at = from + i;
+        guint k = (guint)(at / c->inner % c->n);
+        gsize run = (gsize)MIN(c->inner - at % c->inner, (guint64)(n - i));
+        if (c->state[k] == 0) {
+            c->value[k] = x[i];
+            c->state[k] = 1;
+        }
+        gboolean varies = FALSE;
+        for (gsize j = 0; c->state[k] == 1 && j < run; j++)
+            varies |= x[i + j] != c->value[k];
+        if (varies)
+            c->state[k] = 2;
+        i += run;
     }
 }
 
-static void see(CtScan *s, const CtTensor *t, guint64 index, double x, double *sum, double *sum2)
+static void odd(CtScan *s, guint64 index, double x)
 {
-    if (!isfinite(x)) {
-        s->specials.nan += isnan(x);
-        s->specials.pos_inf += isinf(x) && x > 0;
-        s->specials.neg_inf += isinf(x) && x < 0;
-        if (s->first_nonfinite < 0)
-            s->first_nonfinite = (gint64)index;
+    if (isfinite(x))
         return;
-    }
-    double a = fabs(x);
-    s->finite++;
-    s->zeros += x == 0;
-    s->subnormal += a > 0 && a < ct_dtype_min_normal(t->dtype);
-    s->at_max += a >= ct_dtype_max(t->dtype);
-    s->min = MIN(s->min, x);
-    s->max = MAX(s->max, x);
-    *sum += x;
-    *sum2 += x * x;
+    s->specials.nan += isnan(x);
+    s->specials.pos_inf += isinf(x) && x > 0;
+    s->specials.neg_inf += isinf(x) && x < 0;
+    if (s->first_nonfinite < 0)
+        s->first_nonfinite = (gint64)index;
 }
 
 void ct_scan(const CtTensor *t, CtScan *out)
 {
+    const CtKernel *k = ct_kernel_best();
     guint parts = ct_dtype_is_complex(t->dtype) ? 2 : 1;
+    gboolean single = ct_dtype_fits_f32(t->dtype);
+    double limit = ct_dtype_max(t->dtype), y[2 * BLOCK];
+    float x[2 * BLOCK];
     *out = (CtScan){.n = t->n * parts, .first_nonfinite = -1, .min = INFINITY, .max = -INFINITY};
-    double x[2 * BLOCK], sum = 0, sum2 = 0;
+    CtPairRule rule = {0, 0, ct_dtype_min_normal(t->dtype), 0};
+    CtPairSums sums;
+    ct_pair_sums_init(&sums);
     Channels channels;
     channels_init(&channels, t);
     for (guint64 from = 0; from < t->n; from += BLOCK) {
-        gsize n = (gsize)MIN((guint64)BLOCK, t->n - from);
-        double part = 0, part2 = 0;
-        ct_tensor_to_f64(t, from, n, x);
-        for (gsize i = 0; i < n * parts; i++) {
-            see(out, t, from * parts + i, x[i], &part, &part2);
-            if (channels.n)
-                channels_see(&channels, from + i, x[i]);
+        gsize n = (gsize)MIN((guint64)BLOCK, t->n - from), all = n * parts;
+        gboolean some;
+        if (single) {
+            ct_tensor_to_f32(t, from, n, x);
+            some = k->pair_f32(x, x, all, &rule, FALSE, &sums);
+        } else {
+            ct_tensor_to_f64(t, from, n, y);
+            some = k->pair_f64(y, y, all, &rule, FALSE, &sums);
         }
-        sum += part;
-        sum2 += part2;
+        for (gsize i = 0; some && i < all; i++)
+            odd(out, from * parts + i, single ? x[i] : y[i]);
+        gboolean near = sums.ref_max >= limit || sums.ref_min <= -limit;
+        for (gsize i = 0; near && i < all; i++) {
+            double v = fabs(single ? x[i] : y[i]);
+            out->at_max += v >= limit && v <= G_MAXDOUBLE;
+        }
+        if (channels.n)
+            channels_see(&channels, from, x, n);
     }
-    out->mean = out->finite ? sum / (double)out->finite : NAN;
-    out->rms = out->finite ? sqrt(sum2 / (double)out->finite) : NAN;
+    out->finite = sums.finite;
+    out->zeros = sums.finite - sums.n_rel;
+    out->subnormal = sums.ref_subnormal;
+    if (sums.finite) {
+        out->min = sums.ref_min;
+        out->max = sums.ref_max;
+    }
+    out->mean = sums.finite ? sums.sum_ref / (double)sums.finite : NAN;
+    out->rms = sums.finite ? sqrt(sums.ref2 / (double)sums.finite) : NAN;
     out->n_channels = channels.n;
-    for (guint k = 0; k < channels.n; k++)
-        out->dead_channels += channels.state[k] == 1;
+    for (guint c = 0; c < channels.n; c++)
+        out->dead_channels += channels.state[c] == 1;
     g_free(channels.value);
     g_free(channels.state);
 }

@@ -358,10 +358,8 @@ static CtTensor *copy_tensor(const CtTensor *t)
 static CtBytes *decoded(const CtTensorItem *item, GError **error)
 {
     gsize len;
-    guint8 *data = ct_base64_decode(ct_bytes_data(item->bytes) + item->offset, item->len, &len);
-    if (data)
-        ct_bytes_drop(item->bytes, item->offset, item->len);
-    else
+    guint8 *data = ct_base64_decode(item->bytes, item->offset, item->len, &len);
+    if (!data)
         ct_tensor_bad(error, item->place, item->offset, "base64 is cut or damaged");
     return data ? ct_bytes_take(data, len) : NULL;
 }

@@ -33,10 +33,33 @@ static guint32 group_of(const guint8 *in)
     return sextet[0][in[0]] | sextet[1][in[1]] | sextet[2][in[2]] | sextet[3][in[3]];
 }
 
-guint8 *ct_base64_decode(const guint8 *in, gsize len, gsize *out_len)
+/* Decodes whole groups; returns the marks of foreign characters. */
+static guint32 decode_groups(const guint8 *in, gsize groups, guint8 *o)
+{
+    guint32 bad = 0;
+    gsize i = 0;
+    for (; i + 2 <= groups; i += 2, in += 8, o += 6) {
+        guint32 a = group_of(in), b = group_of(in + 4);
+        bad |= a | b;
+        guint64 both = GUINT64_TO_LE((guint64)(a & 0xffffff) | (guint64)b << 24);
+        memcpy(o, &both, 8); /* two bytes more than needed: the buffer has room */
+    }
+    for (; i < groups; i++, in += 4, o += 3) {
+        guint32 a = group_of(in);
+        bad |= a;
+        guint8 three[] = {(guint8)a, (guint8)(a >> 8), (guint8)(a >> 16)};
+        memcpy(o, three, 3);
+    }
+    return bad & FOREIGN;
+}
+
+#define WINDOW ((gsize)2 << 20) /* groups between two looks back */
+
+guint8 *ct_base64_decode(const CtBytes *bytes, gsize offset, gsize len, gsize *out_len)
 {
     static GOnce once = G_ONCE_INIT;
     g_once(&once, make_table, NULL);
+    const guint8 *in = ct_bytes_data(bytes) + offset;
     gsize pad = len && in[len - 1] == '=' ? (len > 1 && in[len - 2] == '=' ? 2 : 1) : 0;
     if (len % 4 || len == 0)
         return NULL;
@@ -45,18 +68,12 @@ guint8 *ct_base64_decode(const guint8 *in, gsize len, gsize *out_len)
     if (!out)
         return NULL;
     guint32 bad = 0;
-    gsize i = 0;
-    for (; i + 2 <= groups; i += 2, in += 8, o += 6) {
-        guint32 a = group_of(in), b = group_of(in + 4);
-        bad |= a | b;
-        guint64 both = GUINT64_TO_LE((guint64)(a & 0xffffff) | (guint64)b << 24);
-        memcpy(o, &both, 8);
-    }
-    for (; i < groups; i++, in += 4, o += 3) {
-        guint32 a = group_of(in);
-        bad |= a;
-        guint8 three[] = {(guint8)a, (guint8)(a >> 8), (guint8)(a >> 16)};
-        memcpy(o, three, 3);
+    for (gsize done = 0; done < groups; done += WINDOW) {
+        gsize n = MIN(groups - done, WINDOW);
+        bad |= decode_groups(in, n, o);
+        ct_bytes_drop(bytes, (gsize)(in - ct_bytes_data(bytes)), 4 * n);
+        in += 4 * n;
+        o += 3 * n;
     }
     if (pad) {
         guint8 last[4] = {in[0], in[1], pad == 2 ? 'A' : in[2], 'A'};

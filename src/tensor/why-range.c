@@ -180,6 +180,11 @@ static gboolean why_overflow(const CtStep *s, const CtNumbers *x, const CtNumber
     return FALSE;
 }
 
+gboolean ct_why_square(const CtStep *s, const CtNumbers *x, const CtNumbers *in, CtWhy *out)
+{
+    return in && ct_op_kind(s) & CT_OP_SQUARE && why_overflow(s, x, in, out);
+}
+
 static gsize row_length(const CtNumbers *x)
 {
     return x->rank ? (gsize)MAX(x->dims[x->rank - 1], 1) : 1;

@@ -30,6 +30,8 @@ gboolean ct_why_scaled(const CtNumbers *x, double tolerance, CtWhy *out);
 /* why-range.c: all of it needs the step's comparison; `in` (nullable) are the numbers before it. */
 gboolean ct_why_nonfinite(const CtStep *s, const CtNumbers *x, const CtNumbers *in, gboolean first,
                           CtWhy *out);
+/* The square within a norm is beyond the type, which may show as zeros. */
+gboolean ct_why_square(const CtStep *s, const CtNumbers *x, const CtNumbers *in, CtWhy *out);
 gboolean ct_why_clipped(const CtStep *s, const CtNumbers *x, CtWhy *out);
 gboolean ct_why_small(const CtStep *s, const CtNumbers *x, CtWhy *out);
 gboolean ct_why_rows(const CtStep *s, const CtNumbers *x, const CtNumbers *in, CtWhy *out);
