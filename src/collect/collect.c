@@ -12,7 +12,8 @@
 #include "collect/archive.h"
 #include "collect/stream.h"
 
-#define MAX_NESTED 2u /* archives in archives */
+#define MAX_NESTED 2u                 /* archives in archives */
+#define MAX_NAMES (10 * CT_MAX_FILES) /* of a folder, so that the first of them in order are taken */
 #define PROGRESS_EVERY ((guint64)16 << 20)
 
 typedef struct {
@@ -263,7 +264,7 @@ static void visit_folder(Collect *c, const char *path, const struct stat *st, gu
     }
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     struct dirent *e;
-    while ((e = readdir(dir)) && names->len <= CT_MAX_FILES) {
+    while ((e = readdir(dir)) && names->len < MAX_NAMES) {
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             g_ptr_array_add(names, g_strdup(e->d_name));
     }

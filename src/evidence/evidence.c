@@ -10,10 +10,8 @@
 
 static const char *const statements[N_STMT] = {
     [STMT_SOURCE] = "INSERT INTO source(path,format,status,bytes,lines,note) VALUES(?,?,?,?,?,?)",
-    [STMT_SOURCE_END] = "UPDATE source SET status=?2,bytes=?3,lines=?4,note=coalesce(?5,note),"
-                        "t0_ns=(SELECT min(t_ns) FROM event e JOIN section s ON s.id=e.section "
-                        "WHERE s.source=?1),t1_ns=(SELECT max(t_ns) FROM event e JOIN section s "
-                        "ON s.id=e.section WHERE s.source=?1) WHERE id=?1",
+    [STMT_SOURCE_END] = "UPDATE source SET status=?2,bytes=?3,lines=?4,note=coalesce(?5,note) "
+                        "WHERE id=?1",
     [STMT_SECTION] = "INSERT INTO section(source,first_line,last_line,title,command,parser,scope,"
                      "status,clock,clock_offset_ns,note) VALUES(?,?,?,?,?,?,?,?,?,?,?)",
     [STMT_SECTION_END] = "UPDATE section SET last_line=?2,clock=?3,status=?4,note=?5 WHERE id=?1",

@@ -134,6 +134,8 @@ void ct_evidence_end_section(CtEvidence *ev, gint64 section, guint last_line, co
 void ct_evidence_set_scope(CtEvidence *ev, gint64 section, const char *scope);
 void ct_evidence_set_clock(CtEvidence *ev, gint64 section, const char *clock, gint64 offset_ns,
                            double confidence);
+/* After the last source and the alignment of clocks: first and last event of each source. */
+void ct_evidence_span_sources(CtEvidence *ev);
 /* Adds to every time of the section: events, spans, coverage, samples. */
 void ct_evidence_shift_section(CtEvidence *ev, gint64 section, gint64 add_ns);
 /* Equal events of a section (all but line, time and text) fold into one row with a repeat count,

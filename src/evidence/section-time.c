@@ -64,3 +64,26 @@ void ct_evidence_shift_section(CtEvidence *ev, gint64 section, gint64 add_ns)
         }
     }
 }
+
+/* In one pass over the events: asking for each source would be slow where there are thousands. */
+void ct_evidence_span_sources(CtEvidence *ev)
+{
+    sqlite3_stmt *from = NULL, *to = NULL;
+    ct_evidence_flush(ev);
+    if (sqlite3_prepare_v2(ev->db,
+                           "SELECT s.source, min(e.t_ns), max(coalesce(e.last_t_ns, e.t_ns)) FROM "
+                           "event e JOIN section s ON s.id = e.section WHERE e.t_ns NOT NULL "
+                           "GROUP BY s.source",
+                           -1, &from, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(ev->db, "UPDATE source SET t0_ns=?2, t1_ns=?3 WHERE id=?1", -1, &to,
+                           NULL) == SQLITE_OK) {
+        while (sqlite3_step(from) == SQLITE_ROW) {
+            for (int i = 0; i < 3; i++)
+                sqlite3_bind_int64(to, i + 1, sqlite3_column_int64(from, i));
+            sqlite3_step(to);
+            sqlite3_reset(to);
+        }
+    }
+    sqlite3_finalize(from);
+    sqlite3_finalize(to);
+}

@@ -84,7 +84,8 @@ static void read_sources(CtReport *r, sqlite3 *db)
     sqlite3_stmt *st = NULL;
     sqlite3_prepare_v2(db,
                        "SELECT s.id,path,format,status,note,bytes,lines,t0_ns,t1_ns,"
-                       "(SELECT count(*) FROM section WHERE source=s.id) FROM source s ORDER BY id",
+                       "coalesce(x.n, 0) FROM source s LEFT JOIN (SELECT source, count(*) AS n "
+                       "FROM section GROUP BY source) x ON x.source = s.id ORDER BY s.id",
                        -1, &st, NULL);
     while (st && sqlite3_step(st) == SQLITE_ROW) {
         CtReportSource *s = g_new0(CtReportSource, 1);

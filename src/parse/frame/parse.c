@@ -112,7 +112,7 @@ void ct_parse_finish(CtParse *parse)
     if (parse->in_source)
         ct_parse_end(parse, CT_OK, NULL);
     ct_clock_align(parse);
-    ct_evidence_flush(parse->ev);
+    ct_evidence_span_sources(parse->ev);
 }
 
 void ct_parse_memory(CtParse *parse, const char *path, const char *data, gsize len)
