@@ -21,10 +21,22 @@ static const char unlisted_sql[] =
     "FROM fact u WHERE u.key = 'gpu.memory.used' AND u.number > 0 AND EXISTS "
     "(SELECT 1 FROM coverage c WHERE c.section = u.section AND c.kind = 'gpu-processes')";
 
-static void unlisted_memory(CtEvidence *ev)
+/* The two lists are often asked for one after the other: a section that lists processes and knows
+ * none at all, beside one that shows the memory. Only where no section lists any process: which
+ * list belongs to which moment is not known otherwise. */
+static const char unlisted_apart_sql[] =
+    "SELECT u.id, u.subject, u.line, u.number, 0, 0 FROM fact u JOIN section s ON s.id = u.section "
+    "WHERE u.key = 'gpu.memory.used' AND u.number > 2147483648 "
+    "AND NOT EXISTS (SELECT 1 FROM coverage c WHERE c.section = u.section AND "
+    "  c.kind = 'gpu-processes') "
+    "AND EXISTS (SELECT 1 FROM coverage c JOIN section o ON o.id = c.section "
+    "  WHERE c.kind = 'gpu-processes' AND o.source = s.source AND o.id BETWEEN s.id - 3 AND s.id + 3) "
+    "AND NOT EXISTS (SELECT 1 FROM fact p WHERE p.key = 'gpu.process')";
+
+static void unlisted_memory(CtEvidence *ev, const char *sql)
 {
     sqlite3_stmt *st = NULL;
-    if (sqlite3_prepare_v2(ct_evidence_db(ev), unlisted_sql, -1, &st, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(ct_evidence_db(ev), sql, -1, &st, NULL) != SQLITE_OK)
         return;
     while (sqlite3_step(st) == SQLITE_ROW) {
         double used = sqlite3_column_double(st, 3), listed = sqlite3_column_double(st, 4);
@@ -194,7 +206,8 @@ static void version_splits(CtEvidence *ev)
 
 static void run(CtEvidence *ev)
 {
-    unlisted_memory(ev);
+    unlisted_memory(ev, unlisted_sql);
+    unlisted_memory(ev, unlisted_apart_sql);
     version_splits(ev);
 }
 

@@ -18,6 +18,9 @@ typedef struct {
     char *head;       /* first line of the record */
     guint head_line;
     char *kernel, *place, *space, *access, *call;
+    char *frame; /* innermost host frame that is neither the driver's nor the runtime's */
+    const char *role; /* what the kernel or its caller is for, when a name tells */
+    const char *side; /* before, after the nearest allocation */
     double size_bytes, distance_bytes;
     gint64 code;
     gboolean misaligned, freed;
@@ -70,7 +73,9 @@ static void clear_record(State *st)
     g_clear_pointer(&st->space, g_free);
     g_clear_pointer(&st->access, g_free);
     g_clear_pointer(&st->call, g_free);
+    g_clear_pointer(&st->frame, g_free);
     st->name = NULL;
+    st->role = st->side = NULL;
     st->code = st->size_bytes = st->distance_bytes = -1;
     st->misaligned = st->freed = FALSE;
 }
@@ -84,6 +89,9 @@ static void end_record(State *st, CtEmit *emit)
         add_text(json, "space", st->space);
         add_text(json, "access", st->access);
         add_text(json, "call", st->call);
+        add_text(json, "frame", st->frame);
+        add_text(json, "role", st->role);
+        add_text(json, "side", st->side);
         add_number(json, "size_bytes", st->size_bytes);
         add_number(json, "distance_bytes", st->distance_bytes);
         g_string_append_c(json, '}');
@@ -202,6 +210,51 @@ static gboolean open_record(State *st, CtStr s, const CtLine *line, CtEmit *emit
     return FALSE;
 }
 
+/* What a kernel or host function is for, as far as its name says. */
+static void role_of(State *st, CtStr name)
+{
+    static const struct {
+        const char *word, *role;
+    } words[] = {{"plugin", "plugin"},       {"postproc", "postprocess"},
+                 {"post_proc", "postprocess"}, {"decode", "postprocess"},
+                 {"nms", "postprocess"},      {"suppress", "postprocess"},
+                 {"topk_box", "postprocess"}, {"parse_det", "postprocess"},
+                 {"argmax", "postprocess"},   {"label", "postprocess"},
+                 {"class_", "postprocess"},   {"bbox", "postprocess"},
+                 {"preproc", "preprocess"},   {"pre_proc", "preprocess"},
+                 {"letterbox", "preprocess"}, {"resize", "preprocess"},
+                 {"nv12", "preprocess"},      {"yuv", "preprocess"},
+                 {"normalize", "preprocess"}, {"warp_affine", "preprocess"}};
+    g_autofree char *low = ct_str_dup(ct_str_head(name, 200));
+    for (char *p = low; *p; p++)
+        *p = g_ascii_tolower(*p);
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++) {
+        if (!strstr(low, words[i].word))
+            continue;
+        /* A plugin is the deeper statement: it may well decode boxes. */
+        if (!st->role || g_str_equal(words[i].role, "plugin"))
+            st->role = words[i].role;
+        return;
+    }
+}
+
+/* "Host Frame: Foo::run(int) in foo.cpp:88 [0x1c2f0] in app" */
+static void host_frame(State *st, CtStr s)
+{
+    static const char *const runtime[] = {"libcuda", "libcudart", "libc.so", "libstdc++",
+                                          "libpthread", "[0x", "cuda", "cu", "__device_stub",
+                                          "libsanitizer"};
+    CtStr frame = ct_str_strip(ct_str_from(s, 11));
+    if (ct_str_has(frame, "Plugin") && ct_str_has(frame, "enqueue"))
+        st->role = "plugin";
+    role_of(st, frame);
+    for (gsize i = 0; i < G_N_ELEMENTS(runtime); i++)
+        if (i < 4 ? ct_str_has(frame, runtime[i]) : ct_str_starts(frame, runtime[i]))
+            return;
+    if (!st->frame)
+        take(&st->frame, frame);
+}
+
 /* "at misal(char *)+0x40 in fail.cu:12" (new), "at func():0x1a0", "at 0x188 in file.cu:145:func(args)"
  * (old): the kernel's name and the place in the source. */
 static void place(State *st, CtStr s)
@@ -233,6 +286,7 @@ static void place(State *st, CtStr s)
     if (ct_str_cut(&name, "+0x", &left) || ct_str_cut(&name, ":0x", &left))
         name = left;
     take(&st->kernel, name);
+    role_of(st, name);
 }
 
 static void distance(State *st, CtStr s)
@@ -243,6 +297,15 @@ static void distance(State *st, CtStr s)
         st->distance_bytes = 0;
     else if (ct_str_take_number(&rest, &n))
         st->distance_bytes = n;
+    st->side = ct_str_has(s, " before ") ? "before" : ct_str_has(s, " after ") ? "after" : NULL;
+}
+
+/* "Saved host backtrace up to driver entry point at cudaFreeAsync time": the tool shows where the
+ * memory went only when that is what is wrong. */
+static gboolean is_free_trace(CtStr s)
+{
+    return ct_str_starts(s, "Saved host backtrace") && ct_str_ends(s, " time") &&
+           (ct_str_has(s, "Free") || ct_str_has(s, " free") || ct_str_has(s, "dealloc"));
 }
 
 static void detail_line(State *st, CtStr s)
@@ -253,7 +316,10 @@ static void detail_line(State *st, CtStr s)
         place(st, ct_str_starts(s, "at ") ? s : ct_str_from(s, (gsize)MAX(ct_str_find(s, "at "), 0)));
     else if (ct_str_starts(s, "and is "))
         distance(st, s);
-    else if (ct_str_starts(s, "Host Frame:") && !st->call) {
+    else if (ct_str_starts(s, "Host Frame:")) {
+        host_frame(st, s);
+        if (st->call)
+            return;
         /* The innermost frame of the CUDA API names the call. */
         call = ct_str_strip(ct_str_from(s, 11));
         if (ct_str_starts(call, "cuda") || ct_str_starts(call, "cu"))
@@ -261,7 +327,8 @@ static void detail_line(State *st, CtStr s)
     }
     st->misaligned |= ct_str_has(s, "misaligned");
     st->freed |= ct_str_has(s, "was freed") || ct_str_has(s, "freed allocation") ||
-                 ct_str_has(s, "Nearest allocation was freed");
+                 ct_str_has(s, "after memory is freed") || ct_str_has(s, "after free") ||
+                 ct_str_has(s, "Nearest allocation was freed") || is_free_trace(s);
 }
 
 /* "LEAK SUMMARY: 1,024 bytes leaked in 1 allocations", "ERROR SUMMARY: 3 errors" */

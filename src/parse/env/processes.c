@@ -8,7 +8,7 @@
 #define MAX_PROCESSES 2000
 
 typedef struct {
-    gint pid, rss, stat, command, time;
+    gint pid, parent, rss, stat, command, time;
     guint columns;
     gboolean top;
     gint64 t_ns;
@@ -19,7 +19,7 @@ typedef struct {
 static gpointer begin(CtEmit *emit)
 {
     State *st = g_new0(State, 1);
-    st->pid = st->rss = st->stat = st->command = -1;
+    st->pid = st->parent = st->rss = st->stat = st->command = -1;
     st->t_ns = ct_section_time(emit);
     st->seen = g_hash_table_new(NULL, NULL);
     return st;
@@ -30,13 +30,15 @@ static gboolean take_header(State *st, CtStr s)
     if (!ct_str_has(s, "PID") || !(ct_str_has(s, "COMMAND") || ct_str_has(s, "CMD")))
         return FALSE;
     CtStr rest = s;
-    st->pid = st->rss = st->stat = st->command = -1;
+    st->pid = st->parent = st->rss = st->stat = st->command = -1;
     st->columns = 0;
     for (CtStr w = ct_str_token(&rest); w.n && st->columns < MAX_COLUMNS;
          w = ct_str_token(&rest)) {
         gint at = (gint)st->columns++;
         if (ct_str_eq(w, "PID"))
             st->pid = at;
+        else if (ct_str_eq(w, "PPID"))
+            st->parent = at;
         else if (ct_str_eq(w, "RSS") || ct_str_eq(w, "RES") || ct_str_eq(w, "RSZ"))
             st->rss = at;
         else if (ct_str_eq(w, "STAT") || ct_str_eq(w, "S"))
@@ -88,8 +90,46 @@ static gboolean row(State *st, CtEmit *emit, const CtLine *line, CtStr s)
     g_hash_table_add(st->seen, GINT_TO_POINTER((gint)pid));
     if (command.n)
         ct_emit_number(emit, line, subject, "process.command", rss, CT_STR_BUF(command));
+    if (st->parent >= 0 && (guint)st->parent < n)
+        ct_emit_text(emit, line, subject, "process.parent", cell[st->parent]);
     if (st->stat >= 0 && (guint)st->stat < n && strchr("DZ", cell[st->stat].p[0]))
         ct_emit_text(emit, line, subject, "process.state", cell[st->stat]);
+    return TRUE;
+}
+
+/* "MiB Mem :   7451.4 total,     71.2 free, ...", "MiB Swap: ... 1889.9 used.    202.0 avail Mem"
+ * of top. */
+static gboolean top_memory(CtEmit *emit, const CtLine *line, CtStr s)
+{
+    static const struct {
+        const char *unit;
+        double bytes;
+    } units[] = {{"KiB ", 1024.0}, {"MiB ", 1048576.0}, {"GiB ", 1073741824.0}};
+    static const struct {
+        gboolean swap;
+        const char *word, *key;
+    } fields[] = {{FALSE, "total", "host.memory.total"}, {FALSE, "free", "host.memory.free"},
+                  {FALSE, "used", "host.memory.used"},   {TRUE, "total", "host.swap.total"},
+                  {TRUE, "free", "host.swap.free"},      {TRUE, "used", "host.swap.used"},
+                  {TRUE, "avail", "host.memory.available"}};
+    double scale = 0, n;
+    for (gsize i = 0; i < G_N_ELEMENTS(units); i++)
+        if (ct_str_starts(s, units[i].unit))
+            scale = units[i].bytes;
+    gboolean swap = scale > 0 && ct_str_starts(ct_str_from(s, 4), "Swap");
+    CtStr rest = s, head;
+    if (!(swap || (scale > 0 && ct_str_starts(ct_str_from(s, 4), "Mem"))) ||
+        !ct_str_cut(&rest, ":", &head))
+        return FALSE;
+    for (guint guard = 0; guard < 8 && rest.n; guard++) {
+        rest = ct_str_strip(rest);
+        CtStr number = ct_str_token(&rest), word = ct_str_token(&rest);
+        if (!ct_str_number(number, &n))
+            return TRUE;
+        for (gsize i = 0; i < G_N_ELEMENTS(fields); i++)
+            if (fields[i].swap == swap && ct_str_starts(word, fields[i].word))
+                ct_emit_number(emit, line, NULL, fields[i].key, n * scale, NULL);
+    }
     return TRUE;
 }
 
@@ -104,7 +144,7 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
         st->t_ns = t;
         return;
     }
-    if (take_header(st, s))
+    if (take_header(st, s) || top_memory(emit, line, s))
         return;
     if (st->columns && row(st, emit, line, s))
         return;
