@@ -31,8 +31,8 @@ static gboolean is_wrong(const CtStep *s, double allowance)
         return FALSE;
     double most = MAX(fabs(c->sums.ref_min), fabs(c->sums.ref_max));
     double local = most > 0 ? c->sums.max_abs / most : c->sums.max_abs > 0 ? INFINITY : 0;
-    gboolean jump = c->rel_rms > 30 * MAX(s->input_error, ct_dtype_eps(s->effective)) &&
-                    c->rel_rms > 2e-5;
+    double eps = ct_dtype_eps(s->effective);
+    gboolean jump = eps > 0 && c->rel_rms > 30 * MAX(s->input_error, eps) && c->rel_rms > 2e-5;
     return c->rel_rms > allowance || local > MAX(2.5 * allowance, 5e-3) || jump;
 }
 
@@ -106,8 +106,8 @@ static void explain(const CtSteps *all, guint at, const CtNumbers *x, const CtNu
         return;
     if (s->reduced && ct_why_square(s, x, in, out))
         return;
-    if (ct_why_clipped(s, x, out) || ct_why_scaled(x, allowed(s), out) || ct_why_moved(x, out) ||
-        ct_why_small(s, x, out))
+    if (ct_why_small(s, x, out) || ct_why_clipped(s, x, out) ||
+        ct_why_scaled(x, allowed(s), out) || ct_why_moved(x, out))
         return;
     gboolean tf32 = s->effective == CT_F32 && s->c.rel_rms < 3e-3;
     if (!tf32 && (ct_why_few(s, x, out) || ct_why_rows(s, x, in, out)))
@@ -220,6 +220,11 @@ void ct_locate(CtSteps *all, const CtStepOptions *o)
             all->n_failed += !s->compared;
         } else if (s->compared) {
             s->input_error = error_before(all, w.at);
+            if (s->untold && w.at > 0) {
+                const CtStep *before = all->steps->pdata[w.at - 1];
+                s->effective = before->effective;
+                s->reduced = before->reduced;
+            }
             allowance = MAX(allowance, allowed(s));
             s->bad = is_wrong(s, allowance);
         }

@@ -47,6 +47,7 @@ typedef struct {
     const CtTensorItem *ref, *test; /* borrowed; NULL when missing */
     gboolean compared, reduced; /* reduced: the test's numbers are all of a 16-bit type or less */
     CtDtype effective;          /* type that the test's numbers fit into */
+    gboolean untold;            /* they do not tell; `effective` is a guess */
     char *problem;              /* why it was not compared */
     CtComparison c;
     char *first_at, *worst_at;  /* places, nullable */

@@ -66,39 +66,34 @@ guint ct_op_kind(const CtStep *step)
 
 typedef struct {
     double low, high, most; /* of the finite ones; most is the largest magnitude */
-    gsize at_low;           /* how many equal `low` */
     gsize n;
 } Range;
 
 static Range range_of(const double *x, gsize n)
 {
-    Range r = {INFINITY, -INFINITY, 0, 0, 0};
+    Range r = {INFINITY, -INFINITY, 0, 0};
     for (gsize i = 0; i < n; i++) {
         if (!isfinite(x[i]))
             continue;
         r.n++;
-        if (x[i] < r.low) {
-            r.low = x[i];
-            r.at_low = 0;
-        }
-        r.at_low += x[i] == r.low;
+        r.low = MIN(r.low, x[i]);
         r.high = MAX(r.high, x[i]);
         r.most = MAX(r.most, fabs(x[i]));
     }
     return r;
 }
 
-/* A mask: one very negative constant at many places, far from everything else. */
+/* A mask: very negative numbers at many places, all alike and far from everything else. */
 static gboolean is_mask(const double *x, gsize n, double *value, double *share)
 {
     Range r = range_of(x, n);
-    if (r.n == 0 || r.low > -9000 || r.at_low < MAX(n / 500, (gsize)2))
+    if (r.n == 0 || r.low > -9000)
         return FALSE;
-    gsize near = 0, far = 0; /* far ones need no constant: the mask may be added to scores */
+    gsize near = 0, far = 0; /* not one constant: the mask is mostly added to scores */
     for (gsize i = 0; i < n; i++) {
         if (!isfinite(x[i]))
             continue;
-        far += x[i] < 0.5 * r.low;
+        far += x[i] < 0.8 * r.low;
         near += fabs(x[i]) < 0.05 * -r.low;
     }
     *value = r.low;
