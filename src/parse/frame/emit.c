@@ -8,16 +8,21 @@
 #define MAX_QUOTE 2000 /* of a line kept with an event or a fact */
 
 
-/* A copy of the line, short enough to be quoted. */
-static char *quote(const CtLine *line)
+typedef struct {
+    char text[MAX_QUOTE + 1];
+} Quote;
+
+/* A copy of the line, short enough to be quoted; NULL without a line. */
+static const char *quote(const CtLine *line, Quote *out)
 {
     if (!line || !line->text)
         return NULL;
     gsize n = MIN(line->len, MAX_QUOTE);
     while (n > 0 && n < line->len && ((guchar)line->text[n] & 0xc0) == 0x80)
         n--;
-    char *copy = g_strndup(line->text, n);
-    return copy;
+    memcpy(out->text, line->text, n);
+    out->text[n] = '\0';
+    return out->text;
 }
 
 /* The second line of a message has no stamp of its own; the first one's is near enough. */
@@ -45,10 +50,10 @@ gint64 ct_emit_event(CtEmit *emit, const CtLine *line, CtEventRow row)
 {
     if (emit->parser && emit->parser->is_source && !told_by_source(row.kind))
         return 0;
-    g_autofree char *text = row.text ? NULL : quote(line);
+    Quote text;
     row.section = emit->id;
-    if (text)
-        row.text = text;
+    if (!row.text)
+        row.text = quote(line, &text);
     if (line) {
         if (!row.line)
             row.line = line->number;
@@ -68,10 +73,10 @@ gint64 ct_emit_event(CtEmit *emit, const CtLine *line, CtEventRow row)
 
 static gint64 add_fact(CtEmit *emit, const CtLine *line, CtFactRow row)
 {
-    g_autofree char *text = quote(line);
+    Quote text;
     row.section = emit->id;
     row.line = line ? line->number : 0;
-    row.text = text;
+    row.text = quote(line, &text);
     return ct_evidence_add_fact(emit->parse->ev, &row);
 }
 

@@ -45,7 +45,7 @@ typedef struct {
 
 /* Who asked for a literal. */
 typedef struct {
-    guint who;   /* order of a signature, or ~bit of a reader */
+    guint who;   /* order of a signature */
     guint next;  /* index into users, G_MAXUINT ends the list */
 } User;
 
@@ -56,6 +56,7 @@ struct CtSignatures {
     GStringChunk *texts;  /* owns what literals point to */
     GArray *first_user;   /* per literal: index into users */
     GArray *users;        /* User */
+    GArray *literal_readers; /* per literal: guint64, bits of readers */
     GArray *readers;      /* const CtParser * */
     GArray *queue;        /* Signature *, of the line at hand */
     GArray *kind_done;    /* guint64 serial number per kind */

@@ -161,6 +161,7 @@ static void add_literal(CtSignatures *sigs, GHashTable *known, const char *text,
 {
     CtLiteral lit = {.text = text, .len = strlen(text), .nocase = nocase};
     guint none = G_MAXUINT;
+    guint64 no_readers = 0;
     if (lit.len == 0)
         return;
     guint index = GPOINTER_TO_UINT(g_hash_table_lookup(known, &lit));
@@ -168,10 +169,15 @@ static void add_literal(CtSignatures *sigs, GHashTable *known, const char *text,
         lit.text = g_string_chunk_insert_len(sigs->texts, text, (gssize)lit.len);
         g_array_append_val(sigs->literals, lit);
         g_array_append_val(sigs->first_user, none);
+        g_array_append_val(sigs->literal_readers, no_readers);
         CtLiteral *copy = g_new(CtLiteral, 1);
         *copy = lit;
         index = sigs->literals->len;
         g_hash_table_insert(known, copy, GUINT_TO_POINTER(index));
+    }
+    if (who > ~MAX_READERS) {
+        g_array_index(sigs->literal_readers, guint64, index - 1) |= G_GUINT64_CONSTANT(1) << ~who;
+        return;
     }
     guint *first = &g_array_index(sigs->first_user, guint, index - 1);
     User user = {.who = who, .next = *first};
@@ -224,6 +230,7 @@ CtSignatures *ct_signatures_new(const CtKb *kb, const CtParser *const *parsers, 
     sigs->literals = g_array_new(FALSE, FALSE, sizeof(CtLiteral));
     sigs->texts = g_string_chunk_new(16 * 1024);
     sigs->first_user = g_array_new(FALSE, FALSE, sizeof(guint));
+    sigs->literal_readers = g_array_new(FALSE, FALSE, sizeof(guint64));
     sigs->users = g_array_new(FALSE, FALSE, sizeof(User));
     sigs->readers = g_array_new(FALSE, FALSE, sizeof(CtParser *));
     sigs->queue = g_array_new(FALSE, FALSE, sizeof(Signature *));
@@ -247,6 +254,7 @@ void ct_signatures_free(CtSignatures *sigs)
     g_array_unref(sigs->literals);
     g_string_chunk_free(sigs->texts);
     g_array_unref(sigs->first_user);
+    g_array_unref(sigs->literal_readers);
     g_array_unref(sigs->users);
     g_array_unref(sigs->readers);
     g_array_unref(sigs->queue);
@@ -379,8 +387,6 @@ void ct_signatures_apply(CtSignatures *sigs, CtEmit *emit, const CtLine *line,
         for (guint u = first_user(sigs, hits[i].id); u != G_MAXUINT;) {
             const User *user = &g_array_index(sigs->users, User, u);
             u = user->next;
-            if (user->who >= sigs->all->len)
-                continue;
             Signature *s = g_ptr_array_index(sigs->all, user->who);
             if (s->last_line == sigs->serial || !in_scope(s, kernel))
                 continue;
@@ -400,16 +406,8 @@ void ct_signatures_apply(CtSignatures *sigs, CtEmit *emit, const CtLine *line,
 guint64 ct_signatures_readers(const CtSignatures *sigs, const CtHit *hits, guint n_hits)
 {
     guint64 bits = 0;
-    if (sigs->readers->len == 0)
-        return 0;
-    for (guint i = 0; i < n_hits; i++) {
-        for (guint u = first_user(sigs, hits[i].id); u != G_MAXUINT;) {
-            const User *user = &g_array_index(sigs->users, User, u);
-            u = user->next;
-            if (~user->who < sigs->readers->len)
-                bits |= G_GUINT64_CONSTANT(1) << ~user->who;
-        }
-    }
+    for (guint i = 0; i < n_hits; i++)
+        bits |= g_array_index(sigs->literal_readers, guint64, hits[i].id);
     return bits;
 }
 
