@@ -166,8 +166,8 @@ static void print_detail(const CtStep *s, gboolean full)
 
 static void print_step_why(const CtStep *s, guint index)
 {
-    printf("  %u %s%s%s%s: %s\n", index + 1, s->name, s->op ? " (" : "", s->op ? s->op : "",
-           s->op ? ")" : "", ct_fault_title(s->why.fault));
+    printf("  %u %s%s%s%s [%s]: %s\n", index + 1, s->name, s->op ? " (" : "", s->op ? s->op : "",
+           s->op ? ")" : "", ct_fault_id(s->why.fault), ct_fault_title(s->why.fault));
     if (s->why.text)
         printf("    %s\n", s->why.text);
 }
@@ -296,7 +296,7 @@ int ct_compare_print_runs(const CtRuns *r, gboolean json)
             printf("; from '%s' on", ((CtRunsTensor *)r->tensors->pdata[r->first])->name);
         printf("\n");
         if (r->text)
-            printf("%s\n", r->text);
+            printf("runs differ [%s]: %s\n", r->kind, r->text);
     }
     return !ok ? CT_EXIT_FAILED : r->n_differ || r->n_missing ? CT_EXIT_FOUND : CT_EXIT_NOTHING;
 }

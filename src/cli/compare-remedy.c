@@ -42,6 +42,8 @@ static const char *advice(CtFault f)
     case CT_FAULT_RACE:
     case CT_FAULT_CONSTANT:
         return "Run compute-sanitizer (racecheck, initcheck), and `cutriage compare --runs`.";
+    case CT_FAULT_TF32:
+        return "Compare once with NVIDIA_TF32_OVERRIDE=0; if it agrees then, accept 1e-3.";
     case CT_FAULT_TYPE:
         return "Nothing is broken: set tolerances that the type can hold, or use a wider type.";
     default:

@@ -83,7 +83,7 @@ static void why_type(const CtStep *s, CtWhy *out)
     double eps = ct_dtype_eps(s->effective), e = s->c.rel_rms;
     gboolean tf32 = s->effective == CT_F32 && e > 2e-5 && e < 3e-3;
     if (tf32)
-        *out = (CtWhy){CT_FAULT_TYPE,
+        *out = (CtWhy){CT_FAULT_TF32,
                        g_strdup_printf("an error of %.2g everywhere: numbers with 10 bits (TF32, or "
                                        "FP16 within) and not the 23 of FP32", e), 1, e};
     else if (eps > 0 && e < 60 * eps)

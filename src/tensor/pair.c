@@ -28,6 +28,7 @@ static const struct {
     [CT_FAULT_NAN_WEIGHT] = {"nan-weight", "NaN or Inf in the weights"},
     [CT_FAULT_CONSTANT] = {"constant", "one value everywhere"},
     [CT_FAULT_TYPE] = {"type-precision", "rounding of the type"},
+    [CT_FAULT_TF32] = {"tf32", "ten bits in place of 23"},
     [CT_FAULT_RACE] = {"race", "not the same from run to run"},
     [CT_FAULT_UNKNOWN] = {"unknown", "no pattern recognised"},
 };

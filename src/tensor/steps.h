@@ -27,6 +27,7 @@ typedef enum {
     CT_FAULT_NAN_WEIGHT,
     CT_FAULT_CONSTANT,
     CT_FAULT_TYPE, /* small and everywhere: the precision of the type */
+    CT_FAULT_TF32, /* ten bits where FP32 has 23 */
     CT_FAULT_RACE,
     CT_FAULT_UNKNOWN,
     CT_N_FAULTS,

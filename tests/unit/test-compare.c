@@ -349,7 +349,7 @@ static const Case cases[] = {
     {"not written", FP16, NOT_WRITTEN, FALSE, "blk2.fc1", CT_FAULT_CONSTANT, 0},
     {"softmax without maximum", FP16, SOFTMAX_NAIVE, FALSE, "softmax", CT_FAULT_SOFTMAX_NORM, 0},
     {"swapped axes", FP32, SWAPPED_AXES, FALSE, "scores", CT_FAULT_LAYOUT, 0},
-    {"ten bits", TF32, TENFLOAT, FALSE, "blk0.fc1", CT_FAULT_TYPE, 0},
+    {"ten bits", TF32, TENFLOAT, FALSE, "blk0.fc1", CT_FAULT_TF32, 0},
     {"offset", FP16, OFFSET_LOST, FALSE, "blk2.fc1", CT_FAULT_SCALE, 0},
     {"channel order", FP16, CHANNEL_ORDER, TRUE, "conv1", CT_FAULT_CHANNELS, 0},
 };
