@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every reader of tensors. The first byte chooses the name, which decides between readers that have
+ * no magic; what is read is compared with itself, located and scanned.
+ */
+#include <string.h>
+
+#include "tensor/steps.h"
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+{
+    static const char *const names[] = {"x.npy", "x.npz", "x.safetensors", "x.json", "x.pt", "x.pb",
+                                        "x.onnx", "x.output.2.3.Half.raw"};
+    if (size < 1)
+        return 0;
+    const char *name = names[data[0] % G_N_ELEMENTS(names)];
+    CtBytes *bytes = ct_bytes_take(g_memdup2(data + 1, size - 1), size - 1);
+    CtTensorSet *set = ct_tensor_set_read(bytes, name, NULL, NULL);
+    ct_bytes_unref(bytes);
+    if (!set)
+        return 0;
+    /* Sizes that headers ask for are bounded by the input, but for inflated members. */
+    CtStepOptions o = {.compare = {.full = TRUE}};
+    CtSteps *steps = ct_steps_compare(set, set, &o);
+    ct_locate(steps, &o);
+    ct_steps_free(steps);
+    steps = ct_steps_scan(set);
+    ct_locate(steps, &o);
+    ct_steps_free(steps);
+    ct_tensor_set_free(set);
+    return 0;
+}
