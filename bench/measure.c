@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * usage: measure REPEATS COMMAND [ARGUMENT...]
- * Runs the command on one core with its output kept in memory (grep that writes to /dev/null stops at
- * the first match) and prints of its best run: seconds by
+ * Runs the command on one core with its output kept in memory (grep that writes to /dev/null stops
+ * at the first match) and prints of its best run: seconds by
  * the clock, seconds of processor, peak memory in KiB, exit code.
  */
 #include <sched.h>

@@ -13,7 +13,7 @@
 #include "collect/stream.h"
 
 #define MAX_NESTED 2u                 /* archives in archives */
-#define MAX_NAMES (10 * CT_MAX_FILES) /* of a folder, so that the first of them in order are taken */
+#define MAX_NAMES (10 * CT_MAX_FILES) /* of a folder; the first of them in order are taken */
 #define PROGRESS_EVERY ((guint64)16 << 20)
 
 typedef struct {

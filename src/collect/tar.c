@@ -142,19 +142,27 @@ static gboolean one_file(CtStream *s, const char *name, guint64 size, CtMemberFu
     return go_on;
 }
 
+/* FALSE when the walk is over; *end says how. */
+static gboolean next_header(CtStream *stream, guint8 *h, guint64 *out_size, CtArchiveEnd *end)
+{
+    *end = CT_ARCHIVE_TRUNCATED;
+    if (!read_all(stream, h, BLOCK))
+        return FALSE;
+    *end = CT_ARCHIVE_DONE;
+    if (h[0] == '\0')
+        return FALSE;
+    *end = CT_ARCHIVE_DAMAGED;
+    return checksum_fits(h) && octal(h + 124, 12, out_size) && *out_size <= G_MAXINT64;
+}
+
 CtArchiveEnd ct_tar_walk(CtStream *stream, CtMemberFunc func, gpointer user)
 {
     guint8 h[BLOCK];
+    guint64 size;
+    CtArchiveEnd end;
     g_autofree char *next_name = NULL;
-    for (;;) {
-        guint64 size;
+    while (next_header(stream, h, &size, &end)) {
         gboolean short_ = FALSE;
-        if (!read_all(stream, h, BLOCK))
-            return CT_ARCHIVE_TRUNCATED;
-        if (h[0] == '\0')
-            return CT_ARCHIVE_DONE;
-        if (!checksum_fits(h) || !octal(h + 124, 12, &size) || size > G_MAXINT64)
-            return CT_ARCHIVE_DAMAGED;
         char type = (char)h[156];
         if (type == 'x' || type == 'L' || type == 'K') {
             if (!extra(stream, type, size, &next_name))
@@ -172,4 +180,5 @@ CtArchiveEnd ct_tar_walk(CtStream *stream, CtMemberFunc func, gpointer user)
         if (short_)
             return CT_ARCHIVE_TRUNCATED;
     }
+    return end;
 }

@@ -32,24 +32,30 @@ static void note_both_clocks(CtClock *c, const CtLine *line, const CtPeeled *p)
     c->has_boot_to_wall = TRUE;
 }
 
-/* The clock that a section's first stamp is on stays the section's. A single line of the kernel
- * in a program's output does not put all of it on the kernel's clock. */
+/* The clock that a section's first stamp is on stays the section's; one that only counts from a
+ * program's start or from midnight gives way to a better one. */
+static void settle(CtClock *c, const CtPeeled *p, gboolean boot)
+{
+    gboolean open = !c->kind || (!c->fixed && c->kind[0] == 'n' && (p->has_wall || boot));
+    if (!open)
+        return;
+    if (p->has_wall) {
+        c->kind = "wall";
+        c->no_year = p->no_year;
+        c->has_zone = p->has_zone;
+    } else if (boot) {
+        c->kind = "boot";
+    } else if (p->has_relative || p->has_day) {
+        c->kind = "none";
+    }
+    c->day_only = !p->has_wall && !p->has_boot && !p->has_relative && p->has_day;
+}
+
+/* What the line says on the clock of its section. */
 static gint64 pick(const CtEmit *s, CtClock *c, const CtPeeled *p)
 {
-    gboolean boot = p->has_boot && (s->kernel_log || s->n_kernel >= s->n_other);
-    if (!c->kind || (!c->fixed && c->kind[0] == 'n' && (p->has_wall || boot))) {
-        if (p->has_wall)
-            c->kind = "wall";
-        else if (boot)
-            c->kind = "boot";
-        else if (p->has_relative || p->has_day)
-            c->kind = "none";
-        c->day_only = !p->has_wall && !p->has_boot && !p->has_relative && p->has_day;
-        if (p->has_wall) {
-            c->no_year = p->no_year;
-            c->has_zone = p->has_zone;
-        }
-    }
+    /* A single line of the kernel in a program's output does not put all of it on its clock. */
+    settle(c, p, p->has_boot && (s->kernel_log || s->n_kernel >= s->n_other));
     if (!c->kind)
         return CT_TIME_UNKNOWN;
     switch (c->kind[0]) {

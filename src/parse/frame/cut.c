@@ -130,39 +130,53 @@ static gboolean host_char(char c)
     return g_ascii_isalnum(c) || c == '.' || c == '-' || c == '_';
 }
 
+/* "user@host" at *at, which is moved behind it. */
+static gboolean take_user_host(const char *line, gsize len, gsize *at, CtCut *out)
+{
+    gsize i = *at;
+    while (i < len && (host_char(line[i]) || line[i] == '\\') && i - *at < 40)
+        i++;
+    if (i == *at || i >= len || line[i] != '@' || g_ascii_isdigit(line[*at]))
+        return FALSE;
+    gsize host = ++i;
+    while (i < len && host_char(line[i]) && i - host < 64)
+        i++;
+    if (i == host || i >= len)
+        return FALSE;
+    gsize n = MIN(i - host, sizeof out->host - 1);
+    memcpy(out->host, line + host, n);
+    out->host[n] = '\0';
+    *at = i;
+    return TRUE;
+}
+
+/* Where the path behind the host ends with "$", "#" or "%"; 0 when it does not. */
+static gsize prompt_end(const char *line, gsize len, gsize at)
+{
+    for (gsize i = at + 1; i < len && i < at + MAX_PROMPT; i++) {
+        if (line[i] == '$' || line[i] == '#' || line[i] == '%')
+            return i;
+        if (line[i] == ':' || line[i] == '"' || line[i] == '=')
+            return 0;
+    }
+    return 0;
+}
+
 /* user@host:path$ command, [user@host path]# command */
 static gboolean user_at_host(const char *line, gsize len, CtCut *out)
 {
-    gsize at = skip_environment(line, len), i;
+    gsize at = skip_environment(line, len);
     gboolean bracket = at < len && line[at] == '[';
     at += bracket;
-    gsize user = at;
-    while (at < len && (host_char(line[at]) || line[at] == '\\') && at - user < 40)
-        at++;
-    if (at == user || at >= len || line[at] != '@' || g_ascii_isdigit(line[user]))
+    if (!take_user_host(line, len, &at, out) ||
+        (line[at] != ':' && !(bracket && line[at] == ' ')))
         return FALSE;
-    gsize host = ++at;
-    while (at < len && host_char(line[at]) && at - host < 64)
-        at++;
-    if (at == host || at >= len || (line[at] != ':' && line[at] != ' '))
+    gsize end = prompt_end(line, len, at);
+    if (end == 0 || (bracket && line[end - 1] != ']'))
         return FALSE;
-    gsize host_len = at - host;
-    if (line[at] == ' ' && !bracket)
+    if (!bracket && end > at + 1 && line[at + 1] != '~' && line[at + 1] != '/')
         return FALSE;
-    for (i = at + 1; i < len && i < at + MAX_PROMPT; i++) {
-        if (line[i] == '$' || line[i] == '#' || line[i] == '%')
-            break;
-        if (line[i] == ':' || line[i] == '"' || line[i] == '=')
-            return FALSE;
-    }
-    if (i >= len || i >= at + MAX_PROMPT || (bracket && line[i - 1] != ']'))
-        return FALSE;
-    if (!bracket && i > at + 1 && !strchr("~/", line[at + 1]))
-        return FALSE;
-    g_strlcpy(out->host, "", sizeof out->host);
-    memcpy(out->host, line + host, MIN(host_len, sizeof out->host - 1));
-    out->host[MIN(host_len, sizeof out->host - 1)] = '\0';
-    return take(out, line, len, i + 1);
+    return take(out, line, len, end + 1);
 }
 
 /* C:\Users\x> command, PS C:\> command */
@@ -183,27 +197,28 @@ static gboolean windows(const char *line, gsize len, CtCut *out)
     return FALSE;
 }
 
-/* "bash-5.1$ ", "sh-4.4# ", "/app # ", "~ $ " */
-static gboolean bare_shell(const char *line, gsize len, CtCut *out)
+/* Length of "bash-5.1" or "sh-4.4" or "/app " or "~ " at the start; 0 is none. */
+static gsize shell_name(const char *line, gsize len)
 {
     gsize at = 0;
     if (ct_text_starts(line, len, "bash-") || ct_text_starts(line, len, "sh-")) {
-        at = line[0] == 'b' ? 5 : 3;
-        gsize digits = at;
+        gsize digits = at = line[0] == 'b' ? 5 : 3;
         while (at < len && (g_ascii_isdigit(line[at]) || line[at] == '.'))
             at++;
-        if (at == digits)
-            return FALSE;
-    } else if (line[0] == '/' || line[0] == '~') {
-        while (at < len && at < 80 && (host_char(line[at]) || line[at] == '/' || line[at] == '~'))
-            at++;
-        if (at >= len || line[at] != ' ')
-            return FALSE;
-        at++;
-    } else {
-        return FALSE;
+        return at > digits ? at : 0;
     }
-    if (at + 1 >= len || (line[at] != '$' && line[at] != '#') || line[at + 1] != ' ')
+    if (line[0] != '/' && line[0] != '~')
+        return 0;
+    while (at < len && at < 80 && (host_char(line[at]) || line[at] == '/' || line[at] == '~'))
+        at++;
+    return at < len && line[at] == ' ' ? at + 1 : 0;
+}
+
+/* "bash-5.1$ ", "sh-4.4# ", "/app # ", "~ $ " */
+static gboolean bare_shell(const char *line, gsize len, CtCut *out)
+{
+    gsize at = shell_name(line, len);
+    if (at == 0 || at + 1 >= len || (line[at] != '$' && line[at] != '#') || line[at + 1] != ' ')
         return FALSE;
     gboolean command = line[at] == '#' ? surely_command(line + at + 2, len - at - 2)
                                        : maybe_command(line + at + 2, len - at - 2);
@@ -245,49 +260,69 @@ static gboolean looks_like_file(const char *text, gsize len)
     return dot && dot > text && ext >= 2 && ext <= 5 && g_ascii_isalpha(dot[1]);
 }
 
-/* "== title", "=== title ===", "--- file ---", "### title", "==> file <==" */
-gboolean ct_cut_title(const char *line, gsize len, CtCut *out)
+typedef struct {
+    gsize lead, tail; /* lengths of the marks around it */
+    gboolean arrow;   /* "==> file <==" of head and tail */
+} Frame;
+
+static gboolean title_frame(const char *line, gsize len, Frame *out)
 {
-    *out = (CtCut){0};
-    while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == '\r'))
-        len--;
-    if (len < 4 || len > MAX_TITLE || !strchr("=-#*>", line[0]))
-        return FALSE;
     char mark = line[0];
     gsize lead = 0, tail = 0;
     while (lead < len && line[lead] == mark)
         lead++;
     if (lead < (mark == '=' ? 2u : 3u))
         return FALSE;
-    gboolean arrow = lead == 2 && len > 8 && line[2] == '>';
-    if (arrow) {
+    out->arrow = lead == 2 && len > 8 && line[2] == '>';
+    if (out->arrow) {
         lead = 3;
         tail = ct_text_starts(line + len - 3, 3, "<==") ? 3 : 0;
     } else {
         while (tail < len - lead && line[len - 1 - tail] == mark)
             tail++;
     }
-    if (lead >= len || line[lead] != ' ' || (arrow && !tail))
-        return FALSE;
-    const char *text = line + lead + 1;
-    gsize n = len - lead - tail - 1;
+    out->lead = lead;
+    out->tail = tail;
+    return lead < len && line[lead] == ' ' && !(out->arrow && !tail);
+}
+
+static gboolean title_text(const char *line, gsize len, const Frame *f, const char **out,
+                           gsize *out_len)
+{
+    const char *text = line + f->lead + 1;
+    gsize n = len - f->lead - f->tail - 1;
     while (n > 0 && text[n - 1] == ' ')
         n--;
     while (n > 0 && *text == ' ') {
         text++;
         n--;
     }
-    if (n == 0 || !(g_ascii_isalnum(*text) || strchr("/$[(.~", *text) || (guchar)*text >= 0x80))
+    *out = text;
+    *out_len = n;
+    return n > 0 && (g_ascii_isalnum(*text) || strchr("/$[(.~", *text) || (guchar)*text >= 0x80);
+}
+
+/* "== title", "=== title ===", "--- file ---", "### title", "==> file <==" */
+gboolean ct_cut_title(const char *line, gsize len, CtCut *out)
+{
+    Frame frame;
+    const char *text;
+    gsize n;
+    *out = (CtCut){0};
+    while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == '\r'))
+        len--;
+    if (len < 4 || len > MAX_TITLE || !strchr("=-#*>", line[0]) ||
+        !title_frame(line, len, &frame) || !title_text(line, len, &frame, &text, &n))
         return FALSE;
-    out->kind = CT_CUT_TITLE;
     if (ct_text_starts(text, n, "$ ")) {
         text += 2;
         n -= 2;
     }
+    out->kind = CT_CUT_TITLE;
     out->text = text;
     out->len = n;
-    gboolean framed = tail >= 2;
-    out->named = arrow || surely_command(text, n) || (framed && looks_like_file(text, n));
+    out->named = frame.arrow || surely_command(text, n) ||
+                 (frame.tail >= 2 && looks_like_file(text, n));
     return TRUE;
 }
 

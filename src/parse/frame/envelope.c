@@ -26,6 +26,24 @@ void ct_peeler_set_prefixes(CtPeeler *peeler, gboolean rank_number, gboolean com
     peeler->compose = compose;
 }
 
+/* Behind "ESC [": parameters, then one final byte. */
+static gsize skip_csi(const char *text, gsize len, gsize i)
+{
+    while (i < len && text[i] != '\n' && ((guint8)text[i] < 0x40 || (guint8)text[i] > 0x7e))
+        i++;
+    return i < len && text[i] != '\n' ? i + 1 : i;
+}
+
+/* Behind "ESC ]": up to BEL or "ESC \\". */
+static gsize skip_osc(const char *text, gsize len, gsize i)
+{
+    while (i < len && text[i] != '\a' && text[i] != '\x1b' && text[i] != '\n')
+        i++;
+    if (i < len && text[i] == '\a')
+        return i + 1;
+    return i + 1 < len && text[i] == '\x1b' && text[i + 1] == '\\' ? i + 2 : i;
+}
+
 gsize ct_strip_ansi(char *text, gsize len)
 {
     gsize out = 0;
@@ -35,23 +53,12 @@ gsize ct_strip_ansi(char *text, gsize len)
             continue;
         }
         i++;
-        if (i < len && text[i] == '[') { /* CSI: parameters, then one final byte */
-            for (i++; i < len && ((guint8)text[i] < 0x40 || (guint8)text[i] > 0x7e); i++) {
-                if (text[i] == '\n')
-                    break;
-            }
-            if (i < len && text[i] != '\n')
-                i++;
-        } else if (i < len && text[i] == ']') { /* OSC: up to BEL or ESC \ */
-            for (i++; i < len && text[i] != '\a' && text[i] != '\x1b' && text[i] != '\n'; i++)
-                ;
-            if (i < len && text[i] == '\a')
-                i++;
-            else if (i + 1 < len && text[i] == '\x1b' && text[i + 1] == '\\')
-                i += 2;
-        } else if (i < len && text[i] != '\n') {
+        if (i < len && text[i] == '[')
+            i = skip_csi(text, len, i + 1);
+        else if (i < len && text[i] == ']')
+            i = skip_osc(text, len, i + 1);
+        else if (i < len && text[i] != '\n')
             i++;
-        }
     }
     return out;
 }
@@ -203,35 +210,36 @@ static gboolean kernel_stamp(CtPeelWork *w)
     return TRUE;
 }
 
-/* "[  +0.000012] text" and "[Oct10 03:06] text" of dmesg -H, "<   0.000012>]" of dmesg -d. */
+/* "   12.000000 <    0.000012>" of dmesg -d. */
+static gboolean boot_and_delta(CtPeelWork *w, const char *text, gsize len)
+{
+    double v;
+    const char *open = memchr(text, '<', len);
+    g_autofree char *t = open ? ct_text_strip(text, (gsize)(open - text)) : NULL;
+    if (!t || !ct_text_double(t, strlen(t), &v) || v < 0 || v > 4e9)
+        return FALSE;
+    CtStamp stamp = {.ns = (gint64)(v * 1e9), .kind = CT_STAMP_BOOT};
+    ct_peel_stamp(w, &stamp);
+    return TRUE;
+}
+
+/* "[  +0.000012] text" and "[Oct10 03:06] text" of dmesg -H, "[12.0 <    0.000012>]" of dmesg -d. */
 static gboolean kernel_human(CtPeelWork *w)
 {
+    const char *close = w->len >= 10 && *w->p == '[' ? memchr(w->p, ']', MIN(w->len, 40)) : NULL;
     gsize i = 1;
-    if (w->len < 10 || *w->p != '[')
-        return FALSE;
     while (i < w->len && w->p[i] == ' ')
         i++;
-    const char *close = memchr(w->p, ']', MIN(w->len, 40));
     if (!close || close <= w->p + i)
         return FALSE;
-    gsize n = (gsize)(close - w->p) - i;
-    gboolean delta = w->p[i] == '+' && ct_text_has(w->p + i, n, ".");
-    gboolean minute = n == 11 && g_ascii_isalpha(w->p[i]) && g_ascii_isdigit(w->p[i + 3]) &&
-                      w->p[i + 5] == ' ' && w->p[i + 8] == ':';
-    gboolean both = w->p[close - w->p - 1] == '>' && g_ascii_isdigit(w->p[i]);
-    if (!delta && !minute && !both)
+    const char *text = w->p + i;
+    gsize n = (gsize)(close - text);
+    gboolean delta = text[0] == '+' && memchr(text, '.', n);
+    gboolean minute = n == 11 && g_ascii_isalpha(text[0]) && g_ascii_isdigit(text[3]) &&
+                      text[5] == ' ' && text[8] == ':';
+    gboolean both = text[n - 1] == '>' && g_ascii_isdigit(text[0]);
+    if (!delta && !minute && !(both && boot_and_delta(w, text, n)))
         return FALSE;
-    if (both) {
-        gint64 s;
-        double v;
-        const char *open = memchr(w->p + i, '<', n);
-        g_autofree char *t = open ? ct_text_strip(w->p + i, (gsize)(open - w->p) - i) : NULL;
-        if (!t || !ct_text_double(t, strlen(t), &v) || v < 0 || v > 4e9)
-            return FALSE;
-        s = (gint64)(v * 1e9);
-        CtStamp stamp = {.ns = s, .kind = CT_STAMP_BOOT};
-        ct_peel_stamp(w, &stamp);
-    }
     ct_peel_advance(w, (gsize)(close - w->p) + 1);
     ct_peel_blanks(w);
     w->line->envelope = CT_ENVELOPE_KERNEL;
@@ -258,45 +266,59 @@ static gboolean is_level_word(const char *text, gsize len)
     return FALSE;
 }
 
+typedef struct {
+    const char *tag;
+    gsize tag_len, used;
+    gint64 pid;
+} SyslogTag;
+
+static gsize host_length(const CtPeelWork *w)
+{
+    gsize n = 0;
+    while (n < w->len && n < 80 && (ct_peel_name_char(w->p[n]) || w->p[n] == ':'))
+        n++;
+    gboolean host = n > 0 && n < w->len && w->p[n] == ' ' && w->p[n - 1] != ':' &&
+                    !is_level_word(w->p, n);
+    return host ? n : 0;
+}
+
+/* "tag[pid]:" at `at`, a blank or the end behind it. */
+static gboolean syslog_tag(const CtPeelWork *w, gsize at, SyslogTag *out)
+{
+    gsize i = at;
+    while (i < w->len && i < at + 80 && (ct_peel_name_char(w->p[i]) || strchr("()+", w->p[i])))
+        i++;
+    *out = (SyslogTag){.tag = w->p + at, .tag_len = i - at, .pid = CT_NONE};
+    if (i == at || i >= w->len || ct_peel_digits(out->tag, out->tag_len))
+        return FALSE;
+    if (w->p[i] == '[') {
+        const char *close = memchr(w->p + i, ']', MIN(w->len - i, 12));
+        if (!close || !ct_text_int(w->p + i + 1, (gsize)(close - w->p) - i - 1, &out->pid))
+            return FALSE;
+        i = (gsize)(close - w->p) + 1;
+    }
+    out->used = i + 1;
+    return i < w->len && w->p[i] == ':' && (i + 1 == w->len || w->p[i + 1] == ' ');
+}
+
 /* "host tag[pid]: " behind a stamp. Strict, because application logs look similar: the tag has a
  * pid, or it is the kernel, or the stamp is one that only syslog writes. */
 static gboolean syslog_header(CtPeelWork *w, gboolean strict)
 {
-    gsize host = 0, tag, i;
-    while (host < w->len && host < 80 && (ct_peel_name_char(w->p[host]) || w->p[host] == ':'))
-        host++;
-    if (host == 0 || host >= w->len || w->p[host] != ' ' || w->p[host - 1] == ':' ||
-        is_level_word(w->p, host))
+    SyslogTag t;
+    gsize host = host_length(w);
+    if (host == 0 || !syslog_tag(w, host + 1, &t))
         return FALSE;
-    tag = host + 1;
-    for (i = tag; i < w->len && i < tag + 80; i++) {
-        char c = w->p[i];
-        if (!ct_peel_name_char(c) && c != '(' && c != ')' && c != '+')
-            break;
-    }
-    gsize tag_len = i - tag;
-    if (tag_len == 0 || i >= w->len)
+    gboolean kernel = t.tag_len == 6 && memcmp(t.tag, "kernel", 6) == 0;
+    if (strict && !kernel && t.pid == CT_NONE)
         return FALSE;
-    gint64 pid = CT_NONE;
-    if (w->p[i] == '[') {
-        const char *close = memchr(w->p + i, ']', MIN(w->len - i, 12));
-        if (!close || !ct_text_int(w->p + i + 1, (gsize)(close - w->p) - i - 1, &pid))
-            return FALSE;
-        i = (gsize)(close - w->p) + 1;
-    }
-    if (i >= w->len || w->p[i] != ':' || (i + 1 < w->len && w->p[i + 1] != ' ') ||
-        ct_peel_digits(w->p + tag, tag_len))
-        return FALSE;
-    gboolean kernel = tag_len == 6 && memcmp(w->p + tag, "kernel", 6) == 0;
-    if (strict && !kernel && pid == CT_NONE)
-        return FALSE;
-    ct_peel_tag(w, w->p + tag, tag_len);
-    if (pid != CT_NONE && !kernel)
-        w->line->pid = pid;
+    ct_peel_tag(w, t.tag, t.tag_len);
+    if (t.pid != CT_NONE && !kernel)
+        w->line->pid = t.pid;
     w->line->envelope = kernel ? CT_ENVELOPE_KERNEL : CT_ENVELOPE_SYSLOG;
     w->out->kernel = kernel;
     w->out->not_kernel = !kernel;
-    ct_peel_advance(w, i + 1);
+    ct_peel_advance(w, t.used);
     ct_peel_blanks(w);
     return TRUE;
 }
@@ -340,6 +362,14 @@ static gboolean stamp(CtPeelWork *w)
     return TRUE;
 }
 
+static gboolean kernel_prefix(CtPeelWork *w, unsigned char first, gboolean outermost)
+{
+    gboolean date = w->len > 4 && (w->p[4] == '-' || w->p[4] == '/');
+    if (g_ascii_isdigit(first))
+        return !date && (kmsg(w) || facility(w));
+    return first == 'k' && outermost && facility(w);
+}
+
 static gboolean peel_one(CtPeelWork *w)
 {
     unsigned char c = (unsigned char)*w->p;
@@ -350,12 +380,9 @@ static gboolean peel_one(CtPeelWork *w)
         return priority(w);
     if (c == '[')
         return kernel_stamp(w) || ct_peel_launcher(w) || stamp(w) || kernel_human(w);
-    gboolean date = w->len > 4 && (w->p[4] == '-' || w->p[4] == '/');
-    if (g_ascii_isdigit(c) && !date && (kmsg(w) || facility(w)))
+    if (kernel_prefix(w, c, outermost) || stamp(w))
         return TRUE;
-    if (c == 'k' && outermost && facility(w))
-        return TRUE;
-    return stamp(w) || (g_ascii_isalnum(c) || c == '(' ? ct_peel_launcher(w) : FALSE);
+    return (g_ascii_isalnum(c) || c == '(') && ct_peel_launcher(w);
 }
 
 static void remove_colours(CtPeelWork *w)

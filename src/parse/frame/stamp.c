@@ -152,40 +152,42 @@ static void half_day(Cursor *c, Civil *v)
     *c = at;
 }
 
-/* "Z", "+08:00", "+0800", "+08", also after one blank, and the names UTC and GMT. */
+/* "+08:00", "+0800", and "+08" where no blank stands before it. */
+static gboolean zone_offset(Cursor *c, gboolean blank, gint64 *out_s)
+{
+    Cursor at = *c;
+    int sign = 1, hours, minutes = 0;
+    if (eat(&at, '-'))
+        sign = -1;
+    else if (!eat(&at, '+'))
+        return FALSE;
+    if (number(&at, 4, 4, 0, 1459, &hours)) {
+        minutes = hours % 100;
+        hours /= 100;
+    } else if (!number(&at, 2, 2, 0, 14, &hours)) {
+        return FALSE;
+    } else if (eat(&at, ':') ? !number(&at, 2, 2, 0, 59, &minutes) : blank) {
+        return FALSE;
+    }
+    if (minutes > 59)
+        return FALSE;
+    *out_s = sign * (hours * 3600 + minutes * 60);
+    *c = at;
+    return TRUE;
+}
+
+/* "Z", an offset, also after one blank, and the names UTC and GMT. */
 static void zone(Cursor *c, Civil *v)
 {
     Cursor at = *c;
+    gint64 offset = 0;
     gboolean blank = eat(&at, ' ');
-    if ((!blank && eat(&at, 'Z')) || eat_text(&at, "UTC") || eat_text(&at, "GMT")) {
-        if (at.p < at.end && (g_ascii_isalnum(*at.p) || *at.p == '_'))
-            return;
-        v->has_zone = TRUE;
-        *c = at;
+    if (!(!blank && eat(&at, 'Z')) && !eat_text(&at, "UTC") && !eat_text(&at, "GMT") &&
+        !zone_offset(&at, blank, &offset))
         return;
-    }
-    if (at.p >= at.end || (*at.p != '+' && *at.p != '-'))
+    if (at.p < at.end && (g_ascii_isalnum(*at.p) || *at.p == '_'))
         return;
-    int sign = *at.p++ == '-' ? -1 : 1, hours, minutes = 0;
-    const char *start = at.p;
-    if (!number(&at, 4, 4, 0, 1459, &hours)) {
-        if (!number(&at, 2, 2, 0, 14, &hours))
-            return;
-        if (eat(&at, ':')) {
-            if (!number(&at, 2, 2, 0, 59, &minutes))
-                return;
-        } else if (blank) {
-            return;
-        }
-    } else {
-        minutes = hours % 100;
-        hours /= 100;
-        if (minutes > 59)
-            return;
-    }
-    if (at.p == start || (at.p < at.end && (g_ascii_isalnum(*at.p) || *at.p == '_')))
-        return;
-    v->zone_s = sign * (hours * 3600 + minutes * 60);
+    v->zone_s = offset;
     v->has_zone = TRUE;
     *c = at;
 }
@@ -342,32 +344,40 @@ static gboolean named_month(Cursor *c, Civil *v)
     return TRUE;
 }
 
+/* "2024年11月30日", "11月 30" */
+static gboolean chinese_date(Cursor *at, Civil *v)
+{
+    gint64 n;
+    if (!digits(at, 1, 4, &n))
+        return FALSE;
+    if (eat_text(at, "年")) {
+        if (n < 1970 || n > 2199)
+            return FALSE;
+        v->year = (int)n;
+        v->has_year = TRUE;
+        eat_blanks(at);
+        if (!digits(at, 1, 2, &n))
+            return FALSE;
+    }
+    if (n < 1 || n > 12 || !eat_text(at, "月"))
+        return FALSE;
+    v->month = (int)n;
+    eat_blanks(at);
+    if (!number(at, 1, 2, 1, 31, &v->day))
+        return FALSE;
+    eat_text(at, "日");
+    eat_blanks(at);
+    return TRUE;
+}
+
 /* 11月 30 22:25:32, 2024年11月30日 22:25:32, 2024年 11月 30日 星期六 22:25:32 CST */
 static gboolean chinese(Cursor *c, Civil *v)
 {
     static const char weekdays[7][4] = {"一", "二", "三", "四", "五", "六", "日"};
     Cursor at = *c;
     int ignored;
-    gint64 n;
-    if (!digits(&at, 1, 4, &n))
+    if (!chinese_date(&at, v))
         return FALSE;
-    if (eat_text(&at, "年")) {
-        if (n < 1970 || n > 2199)
-            return FALSE;
-        v->year = (int)n;
-        v->has_year = TRUE;
-        eat_blanks(&at);
-        if (!digits(&at, 1, 2, &n))
-            return FALSE;
-    }
-    if (n < 1 || n > 12 || !eat_text(&at, "月"))
-        return FALSE;
-    v->month = (int)n;
-    eat_blanks(&at);
-    if (!number(&at, 1, 2, 1, 31, &v->day))
-        return FALSE;
-    eat_text(&at, "日");
-    eat_blanks(&at);
     if (eat_text(&at, "星期") || eat_text(&at, "周")) {
         if (!name_of(&at, weekdays, 7, &ignored))
             return FALSE;

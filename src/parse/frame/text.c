@@ -34,30 +34,35 @@ char *ct_text_strip(const char *text, gsize len)
     return g_strndup(text, len);
 }
 
+static gsize digit_run(const char *text, gsize len, gsize i)
+{
+    gsize n = 0;
+    while (i + n < len && g_ascii_isdigit(text[i + n]))
+        n++;
+    return n;
+}
+
+static gsize sign(const char *text, gsize len, gsize i)
+{
+    return i < len && (text[i] == '-' || text[i] == '+');
+}
+
 /* Length of the decimal number at the start of text, 0 when there is none. */
 static gsize number_length(const char *text, gsize len)
 {
-    gsize i = 0, digits = 0;
-    if (i < len && (text[i] == '-' || text[i] == '+'))
-        i++;
-    for (; i < len && g_ascii_isdigit(text[i]); i++)
-        digits++;
+    gsize i = sign(text, len, 0), digits = digit_run(text, len, i);
+    i += digits;
     if (i < len && text[i] == '.') {
-        i++;
-        for (; i < len && g_ascii_isdigit(text[i]); i++)
-            digits++;
+        gsize n = digit_run(text, len, i + 1);
+        digits += n;
+        i += n + 1;
     }
     if (digits == 0)
         return 0;
     if (i < len && (text[i] == 'e' || text[i] == 'E')) {
-        gsize j = i + 1;
-        if (j < len && (text[j] == '-' || text[j] == '+'))
-            j++;
-        if (j < len && g_ascii_isdigit(text[j])) {
-            while (j < len && g_ascii_isdigit(text[j]))
-                j++;
-            i = j;
-        }
+        gsize at = i + 1 + sign(text, len, i + 1), n = digit_run(text, len, at);
+        if (n > 0)
+            i = at + n;
     }
     return i;
 }
