@@ -11,7 +11,7 @@
 
 #define DECIDE_FROM 4096u
 
-typedef enum { UNDECIDED, UTF8, UTF16_LE, UTF16_BE, BINARY } Kind;
+typedef enum { UNDECIDED, UTF8, UTF16_LE, UTF16_BE, BINARY, PARSED } Kind;
 
 struct CtDecoder {
     CtParse *parse;
@@ -22,6 +22,9 @@ struct CtDecoder {
     gboolean has_carry;
     guint16 high;        /* first half of a surrogate pair */
     const char *binary;
+    const CtParser *reader; /* PARSED: gets all bytes at the end */
+    GByteArray *all;
+    gboolean cut;
 };
 
 CtDecoder *ct_decoder_new(CtParse *parse)
@@ -37,6 +40,8 @@ void ct_decoder_free(CtDecoder *decoder)
     if (!decoder)
         return;
     g_byte_array_unref(decoder->first);
+    if (decoder->all)
+        g_byte_array_unref(decoder->all);
     g_free(decoder);
 }
 
@@ -61,7 +66,9 @@ static const char *known_binary(const guint8 *p, gsize len)
         {"ftrt", 4, "a TensorRT engine, not read as text"},
         {"ptrt", 4, "a TensorRT engine, not read as text"},
         {"\x80\x02", 2, "a Python pickle, not read as text"},
+        {"\x80\x03", 2, "a Python pickle, not read as text"},
         {"\x80\x04", 2, "a Python pickle, not read as text"},
+        {"\x80\x05", 2, "a Python pickle, not read as text"},
         {"LPKSHHRH", 8, "a binary systemd journal: export it with journalctl --file"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(table); i++) {
@@ -142,8 +149,26 @@ static void utf16(CtDecoder *d, const guint8 *p, gsize len)
     pass(d, out->str, out->len);
 }
 
+static void keep(CtDecoder *d, const guint8 *p, gsize len)
+{
+    gsize room = CT_MAX_DOCUMENT - MIN(CT_MAX_DOCUMENT, (gsize)d->all->len);
+    d->cut |= len > room;
+    g_byte_array_append(d->all, p, (guint)MIN(len, room));
+}
+
+static const CtParser *reader_of(const guint8 *head, gsize len)
+{
+    const CtParser *const *all = ct_parsers();
+    for (guint i = 0; all[i]; i++)
+        if (all[i]->binary && all[i]->binary(head, len))
+            return all[i];
+    return NULL;
+}
+
 static void convert(CtDecoder *d, const guint8 *p, gsize len)
 {
+    if (d->kind == PARSED)
+        keep(d, p, len);
     if (d->kind == UTF8)
         pass(d, (const char *)p, len);
     else if (d->kind == UTF16_LE || d->kind == UTF16_BE)
@@ -165,7 +190,12 @@ static void settle(CtDecoder *d)
         skip = 2;
     } else {
         d->binary = known_binary(p, len);
-        d->kind = d->binary ? BINARY : utf16_by_nuls(p, len);
+        d->reader = d->binary ? reader_of(p, len) : NULL;
+        d->kind = d->reader ? PARSED : d->binary ? BINARY : utf16_by_nuls(p, len);
+        if (d->reader) {
+            d->binary = NULL;
+            d->all = g_byte_array_new();
+        }
     }
     if (d->kind == UNDECIDED && mostly_control(p, len)) {
         d->binary = "binary, not read as text";
@@ -218,5 +248,7 @@ void ct_decoder_end(CtDecoder *d)
         settle(d);
     if (d->kind == UNDECIDED && d->leading_nuls > 0)
         d->binary = "nothing but NUL bytes";
+    if (d->kind == PARSED)
+        ct_section_binary(d->parse, d->reader, d->all->data, d->all->len, d->cut);
     ct_frame_text_end(d->parse);
 }

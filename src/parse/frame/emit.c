@@ -164,6 +164,11 @@ const char *ct_emit_command(const CtEmit *emit)
     return emit->command;
 }
 
+const char *ct_emit_source_path(const CtEmit *emit)
+{
+    return emit->parse->path;
+}
+
 CtEvidence *ct_emit_evidence(CtEmit *emit)
 {
     return emit->parse->ev;

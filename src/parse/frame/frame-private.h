@@ -132,6 +132,9 @@ void ct_section_line(CtParse *parse, const CtRawLine *line, const CtHit *hits, g
 void ct_section_close(CtParse *parse);
 /* Opens a section for a document that begins with head, when a parser wants it whole. */
 gboolean ct_section_open_document(CtParse *parse, const char *head, gsize len);
+/* A source of bytes, which is one section. */
+void ct_section_binary(CtParse *parse, const CtParser *parser, const guint8 *data, gsize len,
+                       gboolean cut);
 void ct_section_init(CtParse *parse);
 void ct_section_release(CtParse *parse);
 int ct_section_sniff(CtParse *parse, const CtParser **out); /* its lines so far */

@@ -67,6 +67,9 @@ typedef struct {
     void (*finish)(gpointer state, CtEmit *emit);
     /* Whole documents (XML, JSON): instead of line(); at most CT_MAX_DOCUMENT bytes, NUL follows. */
     void (*document)(const char *data, gsize len, guint first_line, CtEmit *emit);
+    /* Sources that are no text: TRUE when they begin like what this parser reads. document() then
+     * gets all bytes of the source, which are one section. */
+    gboolean (*binary)(const guint8 *head, gsize len);
     gboolean no_signatures; /* a table of numbers: signatures would only cost time */
     gboolean is_source;     /* program text: signatures state facts and hints of it, but a message
                              * that stands in a string literal has not happened */
@@ -113,6 +116,7 @@ void ct_emit_enough(CtEmit *emit);
 /* For documents: a line made up from a number, so that facts have a place. */
 CtLine ct_line_at(guint number, const char *text, gsize len);
 const char *ct_emit_command(const CtEmit *emit); /* (nullable) of the section */
+const char *ct_emit_source_path(const CtEmit *emit);    /* of the source */
 CtEvidence *ct_emit_evidence(CtEmit *emit);
 gint64 ct_emit_section(const CtEmit *emit);
 

@@ -221,6 +221,20 @@ gboolean ct_section_open_document(CtParse *parse, const char *head, gsize len)
     return TRUE;
 }
 
+void ct_section_binary(CtParse *parse, const CtParser *parser, const guint8 *data, gsize len,
+                       gboolean cut)
+{
+    CtEmit *s = &parse->section;
+    ct_section_close(parse);
+    ct_section_open(parse, 1, NULL);
+    s->parser = parser;
+    begin(parse, s);
+    g_byte_array_append(s->document, data, (guint)len);
+    if (cut)
+        ct_emit_status(s, CT_TRUNCATED, "longer than a document may be; the rest is not read");
+    ct_section_close(parse);
+}
+
 static CtKernelness kernelness(const CtEmit *s, const CtPeeled *peeled)
 {
     if (peeled->kernel)
