@@ -143,7 +143,7 @@ static void look(gpointer data)
             w->all->first_bad = (gint)w->at;
     } else if (sum && !s->bad) {
         s->loss = ct_why_sum(w->all, w->at, x, a, b, w->o, &s->why);
-    } else if (!s->bad && s->reduced) {
+    } else if (!s->bad && s->reduced && x->ref) {
         s->loss = ct_why_small(s, x, &s->why);
     }
 }
