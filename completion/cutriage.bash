@@ -13,6 +13,8 @@ _cutriage() {
     --color) COMPREPLY=($(compgen -W "auto always never" -- "$cur")) && return ;;
     --format) COMPREPLY=($(compgen -W "text json md html" -- "$cur")) && return ;;
     --show) COMPREPLY=($(compgen -W "sections sources events facts findings series" -- "$cur")) && return ;;
+    --rule) COMPREPLY=($(compgen -W "numpy trtexec polygraphy" -- "$cur")) && return ;;
+    --layout) COMPREPLY=($(compgen -W "nchw nhwc chw2 chw4 chw16 chw32 hwc8 hwc16" -- "$cur")) && return ;;
     --knowledge) COMPREPLY=($(compgen -d -- "$cur")) && return ;;
     esac
     case $verb:$cur in
