@@ -73,7 +73,7 @@ static const CtStep *main_input(const CtSteps *all, guint at)
         if (!best || in->c.n == s->c.n)
             best = in;
     }
-    if (best || all->graph || at == 0)
+    if (best || all->graph || all->unordered || at == 0)
         return best;
     return all->steps->pdata[at - 1];
 }
@@ -99,7 +99,7 @@ static void explain(const CtSteps *all, guint at, const CtNumbers *x, const CtNu
 {
     CtStep *s = all->steps->pdata[at];
     CtWhy *out = &s->why;
-    gboolean first = at == 0 || s->graph_input;
+    gboolean first = (at == 0 && !all->graph && !all->unordered) || s->graph_input;
     if (ct_why_nonfinite(s, x, in, first, out) || !x->ref)
         return;
     if (sum && ct_why_sum(all, at, x, a, b, o, out))
@@ -209,6 +209,9 @@ void ct_locate(CtSteps *all, const CtStepOptions *o)
 {
     Walk w = {all, o, ct_sum_finder_new(), 0};
     double allowance = 0;
+    if (all->unordered && !all->graph)
+        g_ptr_array_add(all->notes, g_strdup("the files are not numbered, so their names give the "
+                                             "order; --onnx gives the real one"));
     for (w.at = 0; w.at < all->steps->len; w.at++) {
         CtStep *s = all->steps->pdata[w.at];
         GError *error = NULL;

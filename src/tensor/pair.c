@@ -352,6 +352,7 @@ static void compare_step(gpointer data)
 CtSteps *ct_steps_compare(const CtTensorSet *ref, const CtTensorSet *test, const CtStepOptions *o)
 {
     CtSteps *s = steps_new();
+    s->unordered = ref->unordered;
     pair_all(s, ref, test, o);
     for (guint i = 0; i < s->steps->len; i++) {
         CtStep *step = s->steps->pdata[i];
@@ -378,6 +379,7 @@ CtSteps *ct_steps_compare(const CtTensorSet *ref, const CtTensorSet *test, const
 CtSteps *ct_steps_scan(const CtTensorSet *test)
 {
     CtSteps *s = steps_new();
+    s->unordered = test->unordered;
     for (guint i = 0; i < test->items->len; i++)
         add_step(s, NULL, test->items->pdata[i]);
     return s;

@@ -136,7 +136,7 @@ static gboolean read_proto(CtProto m, Proto *t)
             break;
         case 7:
         case 11:
-            add_varints(t->values, &f, bytes);
+            add_varints(t->values, &f, MIN(bytes, 8u));
             break;
         case 8:
             g_free(t->name);

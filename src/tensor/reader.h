@@ -46,7 +46,8 @@ typedef struct {
     GPtrArray *items;   /* CtTensorItem, in the order of the file */
     GPtrArray *notes;   /* char *: what was passed over */
     guint n_files;
-    gboolean ordered;   /* the items are in order of execution */
+    gboolean ordered;   /* the files are numbered */
+    gboolean unordered; /* several files whose order is only that of their names */
 } CtTensorSet;
 
 CtTensorSet *ct_tensor_set_open(const char *path, const CtReadOptions *options, GError **error);

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "tensor/reader.h"
+#include "tensor/summary.h"
 
 #define MAX_FOLDER_DEPTH 6u
 
@@ -255,8 +256,11 @@ static gboolean worth_reading(const char *name)
 
 /* Adds the file's tensors under names that hold within the folder. */
 static void add_file(CtTensorSet *set, const char *root, const char *name,
-                     const CtReadOptions *options)
+                     const CtReadOptions *options, GHashTable *summary)
 {
+    const CtSummaryEntry *entry = summary ? g_hash_table_lookup(summary, name) : NULL;
+    if (entry && g_str_has_suffix(name, ".raw") && entry->options.has_dtype)
+        options = &entry->options;
     g_autofree char *full = g_build_filename(root, name, NULL);
     g_autoptr(GError) error = NULL;
     CtTensorSet *one = ct_tensor_set_open(full, options, &error);
@@ -282,6 +286,12 @@ static void add_file(CtTensorSet *set, const char *root, const char *name,
             gsize skip = 0;
             g_autofree char *base = g_path_get_basename(stem);
             item->order = leading_number(base, &skip);
+            if (entry) {
+                item->name = g_strdup(entry->name);
+                g_ptr_array_add(set->items, item);
+                one->items->pdata[i] = NULL;
+                continue;
+            }
             g_autofree char *dir = g_path_get_dirname(stem);
             item->name = g_str_equal(dir, ".") ? g_strdup(base + skip)
                                                : g_build_filename(dir, base + skip, NULL);
@@ -313,8 +323,10 @@ static CtTensorSet *open_folder(const char *path, const CtReadOptions *options, 
         return NULL;
     g_ptr_array_sort(names, by_name);
     g_autoptr(CtTensorSet) set = set_new(path);
+    g_autoptr(GHashTable) summary = ct_summary_read(path);
     for (guint i = 0; i < names->len; i++)
-        add_file(set, path, names->pdata[i], options);
+        if (!g_str_equal(names->pdata[i], "tensor_summary.json"))
+            add_file(set, path, names->pdata[i], options, summary);
     if (set->items->len == 0) {
         g_set_error(error, CT_ERROR, CT_ERROR_NOT_FOUND, "%s: no tensor files in this folder", path);
         return NULL;
@@ -323,6 +335,7 @@ static CtTensorSet *open_folder(const char *path, const CtReadOptions *options, 
     for (guint i = 0; i < set->items->len; i++)
         numbered += ((CtTensorItem *)set->items->pdata[i])->order >= 0;
     set->ordered = numbered == set->items->len;
+    set->unordered = !set->ordered && set->n_files > 1;
     if (set->ordered)
         g_ptr_array_sort(set->items, by_order);
     return g_steal_pointer(&set);

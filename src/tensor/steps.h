@@ -67,6 +67,7 @@ typedef struct {
     guint n_compared, n_failed;
     gint first_bad;   /* index of a step, -1 without */
     gboolean graph;   /* inputs are known */
+    gboolean unordered; /* the order of the steps is only that of their names */
 } CtSteps;
 
 typedef struct {
