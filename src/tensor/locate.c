@@ -161,8 +161,11 @@ static void scan_step(gpointer data)
     CtScan scan;
     ct_scan(t, &scan);
     s->compared = TRUE;
-    s->effective = t->dtype;
-    s->reduced = ct_dtype_eps(t->dtype) >= 0x1p-10;
+    s->effective = ct_effective_dtype(t);
+    s->untold = s->effective == CT_N_DTYPES;
+    if (s->untold) /* what came before was of the same type, most likely */
+        s->effective = w->at ? ((CtStep *)w->all->steps->pdata[w->at - 1])->effective : t->dtype;
+    s->reduced = ct_dtype_eps(s->effective) >= 0x1p-10;
     s->shape = ct_tensor_shape(t);
     s->types = g_strdup(ct_dtype_name(t->dtype));
     s->c.n = scan.n;
@@ -171,14 +174,14 @@ static void scan_step(gpointer data)
     s->c.sums.test_min = scan.min;
     s->c.sums.test_max = scan.max;
     s->bad = scan.specials.nan + scan.specials.pos_inf + scan.specials.neg_inf > 0;
-    double limit = ct_dtype_max(t->dtype), share = scan.n ? (double)scan.at_max / (double)scan.n : 0;
+    double limit = ct_dtype_max(s->reduced ? s->effective : t->dtype), share = scan.n ? (double)scan.at_max / (double)scan.n : 0;
     if (s->bad || scan.n < 8)
         return;
     if (scan.at_max >= 3 && share > 0.0005 && t->dtype != CT_BOOL) {
         s->loss = TRUE;
         s->why = (CtWhy){CT_FAULT_SATURATION,
                          g_strdup_printf("%.2f%% of the elements stand at the end of %s (%.5g)",
-                                         100 * share, ct_dtype_name(t->dtype), limit), share, limit};
+                                         100 * share, ct_dtype_name(s->effective), limit), share, limit};
     } else if (scan.min == scan.max) {
         s->loss = TRUE;
         s->why = (CtWhy){CT_FAULT_CONSTANT,
@@ -194,14 +197,14 @@ static void scan_step(gpointer data)
         s->why = (CtWhy){CT_FAULT_UNDERFLOW,
                          g_strdup_printf("%.1f%% of the elements are below %.3g, where %s loses digits",
                                          100.0 * (double)scan.subnormal / (double)scan.finite,
-                                         ct_dtype_min_normal(t->dtype), ct_dtype_name(t->dtype)),
+                                         ct_dtype_min_normal(s->effective), ct_dtype_name(s->effective)),
                          (double)scan.subnormal / (double)scan.finite, 0};
     } else if (s->reduced && MAX(fabs(scan.min), fabs(scan.max)) > limit / 4) {
         s->loss = TRUE;
         s->why = (CtWhy){CT_FAULT_OVERFLOW,
                          g_strdup_printf("it reaches %.5g, near the end of %s (%.5g)",
-                                         MAX(fabs(scan.min), fabs(scan.max)), ct_dtype_name(t->dtype),
-                                         limit), 0, MAX(fabs(scan.min), fabs(scan.max))};
+                                         MAX(fabs(scan.min), fabs(scan.max)),
+                                         ct_dtype_name(s->effective), limit), 0, MAX(fabs(scan.min), fabs(scan.max))};
     }
 }
 

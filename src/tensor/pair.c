@@ -278,9 +278,7 @@ static gboolean is_grid(const CtTensor *t)
     return n > 8 && whole == n;
 }
 
-/* CT_N_DTYPES when the numbers do not tell (all zero, whole numbers, not finite). The smallest type
- * that holds all (of up to 4096) numbers: dumps are often widened to fp32. */
-static CtDtype effective_dtype(const CtTensor *t)
+CtDtype ct_effective_dtype(const CtTensor *t)
 {
     if (t->dtype != CT_F32 || t->n == 0)
         return t->dtype;
@@ -337,7 +335,7 @@ static void compare_step(gpointer data)
     j->ok = ct_compare(ref, test, &o.compare, &s->c, &j->error);
     if (!j->ok)
         return;
-    s->effective = effective_dtype(test);
+    s->effective = ct_effective_dtype(test);
     s->untold = s->effective == CT_N_DTYPES;
     if (s->untold)
         s->effective = test->dtype;

@@ -80,6 +80,9 @@ typedef struct {
 CtSteps *ct_steps_compare(const CtTensorSet *ref, const CtTensorSet *test, const CtStepOptions *o);
 void ct_steps_free(CtSteps *s);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtSteps, ct_steps_free)
+/* The smallest type that holds all (of up to 4096) numbers, since dumps are often widened to fp32;
+ * CT_N_DTYPES when they do not tell (all zero, whole numbers, not finite). */
+CtDtype ct_effective_dtype(const CtTensor *t);
 /* A name without case, separators and the endings that dumps add. */
 char *ct_plain_name(const char *name);
 /* Both tensors of a step, as compared. */

@@ -280,6 +280,14 @@ gboolean ct_why_nonfinite(const CtStep *s, const CtNumbers *x, const CtNumbers *
     }
     if (why_mask(s, x, in, out) || why_overflow(s, x, in, out) || why_eps(s, x, in, out))
         return TRUE;
+    if (!x->ref && s->reduced && s->c.test.pos_inf + s->c.test.neg_inf > 0 && !s->c.test.nan) {
+        double most = range_of(x->test, x->n).most, limit = ct_dtype_max(type_of(s));
+        *out = (CtWhy){CT_FAULT_OVERFLOW,
+                       g_strdup_printf("%zu of %zu elements are infinite, the finite ones reach %.5g; "
+                                       "%s ends at %.5g", bad, x->n, most, ct_dtype_name(type_of(s)),
+                                       limit), share, most};
+        return TRUE;
+    }
     char *text = undefined_places(x, in);
     if (!text)
         text = g_strdup_printf("%zu of %zu elements become NaN or Inf although all that comes in is "
