@@ -5,13 +5,16 @@
 
 #include "cli/cli.h"
 #include "cli/gather.h"
-#include "reason/reason.h"
+#include "cli/narrow-options.h"
+#include "reason/incident.h"
 #include "report/report.h"
 
 typedef enum { FORM_TEXT, FORM_JSON, FORM_MARKDOWN, FORM_HTML } Form;
 
 typedef struct {
     char *output, *format, *lang, *color, *knowledge;
+    CtNarrowOptions narrow;
+    int group; /* 0: not asked for */
     gboolean force, json, full;
     Form form;
     CtLang language;
@@ -25,6 +28,7 @@ static void options_clear(Options *o)
     g_free(o->lang);
     g_free(o->color);
     g_free(o->knowledge);
+    ct_narrow_options_clear(&o->narrow);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
 
@@ -97,15 +101,23 @@ static int diagnose(const Options *o, char **paths)
     int code = 0;
     if (!ct_gather("diagnose", paths, o->knowledge, &gather, &code))
         return code;
-    g_autoptr(CtDiagnosis) d =
-        ct_diagnose(gather.ev, gather.kb, ct_lang_name(o->language), &error);
-    if (!d)
+    CtNarrow narrow;
+    if (!ct_narrow_options_resolve("diagnose", &o->narrow, gather.ev, &narrow, &code))
+        return code;
+    g_autoptr(GPtrArray) incidents = ct_diagnose_incidents(
+        gather.ev, gather.kb, ct_lang_name(o->language), &narrow, &error);
+    if (!incidents)
         return ct_cli_fail("diagnose", error);
+    if (o->group > (int)incidents->len)
+        return ct_cli_usage("diagnose", "--group %d: %u found", o->group, incidents->len);
+
+    g_autoptr(CtReport) report =
+        ct_report_new_of_incidents(gather.ev, incidents, o->group ? (guint)o->group - 1 : 0,
+                                   gather.kb, o->language);
+    g_autofree char *text = render(report, o);
+    ct_narrow_end(gather.ev); /* a case keeps everything that was read */
     if (o->output && !ct_evidence_save(gather.ev, o->output, o->force, &error))
         code = ct_cli_fail("diagnose", error);
-
-    g_autoptr(CtReport) report = ct_report_new(gather.ev, d, gather.kb, o->language);
-    g_autofree char *text = render(report, o);
     int printed = ct_cli_print(text, exit_code(ct_report_outcome(report)));
     return code ? code : printed;
 }
@@ -125,6 +137,14 @@ static int run(int argc, char **argv)
         {"lang", 0, 0, G_OPTION_ARG_STRING, &o.lang, "Language: en or zh (default: the locale's)",
          "LANG"},
         {"color", 0, 0, G_OPTION_ARG_STRING, &o.color, "auto (default), always or never", "WHEN"},
+        {"since", 0, 0, G_OPTION_ARG_STRING, &o.narrow.since, "Leave out what came before", "TIME"},
+        {"until", 0, 0, G_OPTION_ARG_STRING, &o.narrow.until, "Leave out what came after", "TIME"},
+        {"gpu", 0, 0, G_OPTION_ARG_STRING, &o.narrow.gpu, "Leave out other GPUs", "GPU"},
+        {"pid", 0, 0, G_OPTION_ARG_STRING, &o.narrow.pid, "Leave out other processes", "PID"},
+        {"host", 0, 0, G_OPTION_ARG_STRING, &o.narrow.host, "Leave out other machines", "NAME"},
+        {"boot", 0, 0, G_OPTION_ARG_STRING, &o.narrow.boot,
+         "Only this boot: last, 1 is the one before it", "N"},
+        {"group", 0, 0, G_OPTION_ARG_INT, &o.group, "Show this incident of several", "N"},
         {"knowledge", 0, 0, G_OPTION_ARG_FILENAME, &o.knowledge, "Use this knowledge folder",
          "DIR"},
         {NULL},
@@ -147,8 +167,11 @@ static int run(int argc, char **argv)
     };
     if (!ct_cli_options(&help, &argc, &argv, &code) || !choose_form(&o, &code) ||
         !ct_cli_lang("diagnose", o.lang, &o.language, &code) ||
-        !ct_cli_colour("diagnose", o.color, &o.colour, &code) || !output_is_free(&o, &code))
+        !ct_cli_colour("diagnose", o.color, &o.colour, &code) || !output_is_free(&o, &code) ||
+        !ct_narrow_options_check("diagnose", &o.narrow, &code))
         return code;
+    if (o.group < 0)
+        return ct_cli_usage("diagnose", "--group %d: groups count from 1", o.group);
     g_autofree char **paths = ct_gather_paths("diagnose", argc, argv, &code);
     return paths ? diagnose(&o, paths) : code;
 }

@@ -260,6 +260,13 @@ static void store(CtEvidence *ev, const GPtrArray *hypotheses)
     }
 }
 
+void ct_diagnosis_store(CtEvidence *ev, const CtDiagnosis *d)
+{
+    ct_evidence_clear_hypotheses(ev);
+    store(ev, d->hypotheses);
+    store(ev, d->consequences);
+}
+
 static gboolean run(CtReason *r, GError **error)
 {
     ct_presence_read(r);
@@ -308,9 +315,7 @@ CtDiagnosis *ct_diagnose(CtEvidence *ev, const CtKb *kb, const char *lang, GErro
     gboolean ok = attach(&r, error) && run(&r, error);
     detach(&r);
     if (ok) {
-        ct_evidence_clear_hypotheses(ev);
-        store(ev, r.out->hypotheses);
-        store(ev, r.out->consequences);
+        ct_diagnosis_store(ev, r.out);
     } else {
         g_clear_pointer(&r.out, ct_diagnosis_free);
     }

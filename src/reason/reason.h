@@ -76,6 +76,8 @@ typedef struct {
 /* lang is "en" or "zh". */
 CtDiagnosis *ct_diagnose(CtEvidence *ev, const CtKb *kb, const char *lang, GError **error);
 void ct_diagnosis_free(CtDiagnosis *d);
+/* Makes its hypotheses those that the evidence keeps; ct_diagnose has done it for its own. */
+void ct_diagnosis_store(CtEvidence *ev, const CtDiagnosis *d);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtDiagnosis, ct_diagnosis_free)
 const char *ct_layer_state_name(CtLayerState state);
 

@@ -188,6 +188,11 @@ char *ct_report_html(const CtReport *r)
     g_string_append_c(out, '\n');
     labelled(out, r, CT_MSG_SURE, r->verdict_sure);
     labelled(out, r, CT_MSG_DO_NOW, r->verdict_now);
+    for (guint i = 0; i < r->incidents->len; i++) {
+        g_autofree char *line = ct_report_incident_line(r, i);
+        if (line)
+            tag(out, "p", "", line);
+    }
     if (lead) {
         evidence(out, r, CT_MSG_FOR, lead->for_);
         evidence(out, r, CT_MSG_AGAINST, lead->against);

@@ -169,7 +169,25 @@ static json_t *layer(const CtLayer *l)
     return o;
 }
 
-static json_t *group(const CtReport *r, const CtReportGroup *g)
+/* `x` is NULL where the report knows of one incident only: then its lines give the times. */
+static void group_identity(json_t *o, const CtReport *r, const CtReportGroup *g,
+                           const CtIncident *x, guint id)
+{
+    gint64 t0 = x ? x->t0_ns : g->first ? g->first->c->t_ns : CT_TIME_UNKNOWN;
+    gint64 t1 = x ? x->t1_ns : g->last ? g->last->c->t_ns : CT_TIME_UNKNOWN;
+    g_autofree char *from = ct_report_time(t0), *to = ct_report_time(t1);
+    json_object_set_new(o, "id", json_integer(id));
+    json_object_set_new(o, "title", text_or_null(g->root->title));
+    json_object_set_new(o, "t0", text_or_null(from));
+    json_object_set_new(o, "t1", text_or_null(to));
+    json_object_set_new(o, "subjects", texts(x ? x->subjects : NULL));
+    json_t *all = json_array();
+    for (guint i = 0; i < r->causes->len; i++)
+        json_array_append_new(all, hypothesis(r, g_ptr_array_index(r->causes, i)));
+    json_object_set_new(o, "hypotheses", all);
+}
+
+static json_t *group(const CtReport *r, const CtReportGroup *g, const CtIncident *x, guint id)
 {
     json_t *o = json_object();
     json_t *after = json_array();
@@ -178,12 +196,28 @@ static json_t *group(const CtReport *r, const CtReportGroup *g)
         if (g_strcmp0(c->h->explained_by, g->root->h->cause) == 0)
             json_array_append_new(after, text_or_null(c->h->cause));
     }
+    group_identity(o, r, g, x, id);
     json_object_set_new(o, "cause", text_or_null(g->root->h->cause));
     json_object_set_new(o, "consequences", after);
     json_object_set_new(o, "first", g->first ? moment(g->first) : json_null());
     json_object_set_new(o, "last", g->last ? moment(g->last) : json_null());
     json_object_set_new(o, "sources", texts(g->sources));
     return o;
+}
+
+static json_t *groups_of(const CtReport *r)
+{
+    json_t *out = json_array();
+    for (guint i = 0; i < r->incidents->len; i++) {
+        const CtReportIncident *x = g_ptr_array_index(r->incidents, i);
+        const CtReport *of = x->report ? x->report : r;
+        for (guint k = 0; k < of->groups->len; k++)
+            json_array_append_new(
+                out, group(of, g_ptr_array_index(of->groups, k), x->incident, i + 1));
+    }
+    for (guint i = 0; i < r->groups->len && !r->incidents->len; i++)
+        json_array_append_new(out, group(r, g_ptr_array_index(r->groups, i), NULL, i + 1));
+    return out;
 }
 
 #define APPEND_ALL(array, list, expression)                                                        \
@@ -202,11 +236,10 @@ char *ct_report_json(const CtReport *r)
     json_object_set_new(verdict, "now", text_or_null(r->verdict_now));
 
     json_t *sources = json_array(), *layers = json_array(), *timeline = json_array();
-    json_t *groups = json_array(), *hypotheses = json_array();
+    json_t *groups = groups_of(r), *hypotheses = json_array();
     APPEND_ALL(sources, r->sources, source(it));
     APPEND_ALL(layers, r->d->layers, layer(it));
     APPEND_ALL(timeline, r->timeline, moment(it));
-    APPEND_ALL(groups, r->groups, group(r, it));
     APPEND_ALL(hypotheses, r->causes, hypothesis(r, it));
 
     json_object_set_new(o, "schema", json_string(CT_REPORT_SCHEMA));

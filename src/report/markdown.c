@@ -154,6 +154,13 @@ char *ct_report_markdown(const CtReport *r)
     escaped(out, r->verdict_sure);
     g_string_append_printf(out, "  \n**%s** ", ct_msg(r->lang, CT_MSG_DO_NOW));
     escaped(out, r->verdict_now);
+    for (guint i = 0; i < r->incidents->len; i++) {
+        g_autofree char *line = ct_report_incident_line(r, i);
+        if (!line)
+            continue;
+        g_string_append(out, "  \n");
+        escaped(out, line);
+    }
     g_string_append_c(out, '\n');
     if (lead) {
         evidence(out, r, CT_MSG_FOR, lead->for_);

@@ -63,6 +63,7 @@ void ct_report_free(CtReport *r)
     g_ptr_array_unref(r->consequences);
     g_ptr_array_unref(r->sources);
     g_hash_table_unref(r->titles);
+    g_ptr_array_unref(r->incidents);
     g_free(r);
 }
 
@@ -151,8 +152,10 @@ static const char *source_name(const CtReport *r, const char *path)
 
 /* ---- citations ---- */
 
-static char *format_wall(gint64 t_ns)
+char *ct_report_time(gint64 t_ns)
 {
+    if (t_ns == CT_TIME_UNKNOWN)
+        return NULL;
     g_autoptr(GDateTime) t = g_date_time_new_from_unix_utc(t_ns / G_GINT64_CONSTANT(1000000000));
     if (!t || t_ns < 0)
         return NULL;
@@ -171,7 +174,7 @@ static CtReportLine *make_line(CtReport *r, const CtCitation *c)
         line->place = g_strdup_printf("%s:%u", source_name(r, c->source), c->line);
     else
         line->place = g_strdup(source_name(r, c->source));
-    line->time = c->t_ns == CT_TIME_UNKNOWN ? NULL : format_wall(c->t_ns);
+    line->time = ct_report_time(c->t_ns);
     return line;
 }
 
@@ -309,7 +312,7 @@ static void cite_in_group(CtReportGroup *g, const CtReportCause *cause)
     }
 }
 
-/* Causes share one probability, so a run of the program finds one incident at most. */
+/* Causes share one probability, so one diagnosis finds one incident at most. */
 static void make_groups(CtReport *r)
 {
     if (r->outcome != CT_REPORT_FOUND)
@@ -353,6 +356,13 @@ static CtReportOutcome decide(const CtReport *r, sqlite3 *db)
     return r->n_bad_sources || any_error(db) ? CT_REPORT_INCOMPLETE : CT_REPORT_NOTHING;
 }
 
+static void incident_free(gpointer data)
+{
+    CtReportIncident *i = data;
+    ct_report_free(i->report);
+    g_free(i);
+}
+
 CtReport *ct_report_new(CtEvidence *ev, const CtDiagnosis *d, const CtKb *kb, CtLang lang)
 {
     CtReport *r = g_new0(CtReport, 1);
@@ -363,6 +373,7 @@ CtReport *ct_report_new(CtEvidence *ev, const CtDiagnosis *d, const CtKb *kb, Ct
     r->consequences = g_ptr_array_new_with_free_func(cause_free);
     r->groups = g_ptr_array_new_with_free_func(group_free);
     r->titles = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    r->incidents = g_ptr_array_new_with_free_func(incident_free);
 
     sqlite3 *db = ct_evidence_db(ev);
     read_sources(r, db);
@@ -376,6 +387,34 @@ CtReport *ct_report_new(CtEvidence *ev, const CtDiagnosis *d, const CtKb *kb, Ct
     make_groups(r);
     ct_report_build_verdict(r);
     return r;
+}
+
+CtReport *ct_report_new_of_incidents(CtEvidence *ev, const GPtrArray *incidents, guint shown,
+                                     const CtKb *kb, CtLang lang)
+{
+    const CtIncident *of = g_ptr_array_index(incidents, shown);
+    CtReport *r = ct_report_new(ev, of->diagnosis, kb, lang);
+    for (guint i = 0; i < incidents->len && incidents->len > 1; i++) {
+        CtReportIncident *x = g_new0(CtReportIncident, 1);
+        x->incident = g_ptr_array_index(incidents, i);
+        if (i != shown)
+            x->report = ct_report_new(ev, x->incident->diagnosis, kb, lang);
+        g_ptr_array_add(r->incidents, x);
+    }
+    return r;
+}
+
+char *ct_report_incident_line(const CtReport *r, guint index)
+{
+    const CtReportIncident *x = g_ptr_array_index(r->incidents, index);
+    if (!x->report)
+        return NULL;
+    g_autofree char *time = ct_report_time(x->incident->t0_ns);
+    g_autofree char *number = g_strdup_printf("%u", index + 1);
+    /* Where no source writes a year it is the epoch's. */
+    const char *shown = time && g_str_has_prefix(time, "1970-") ? time + 5 : time;
+    g_autofree char *when = shown ? g_strconcat(shown, " ", NULL) : g_strdup("");
+    return ct_msgf(r->lang, CT_MSG_ALSO_FOUND_LINE, number, when, x->report->verdict_cause, NULL);
 }
 
 CtReportOutcome ct_report_outcome(const CtReport *r)

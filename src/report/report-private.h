@@ -41,6 +41,12 @@ typedef struct {
     GPtrArray *sources;               /* char *, borrowed paths */
 } CtReportGroup;
 
+/* An incident of several. */
+typedef struct {
+    const CtIncident *incident;
+    CtReport *report; /* NULL for the one that the report is about */
+} CtReportIncident;
+
 struct CtReport {
     CtLang lang;
     const CtDiagnosis *d;
@@ -52,6 +58,7 @@ struct CtReport {
     GPtrArray *timeline;     /* CtReportLine */
     GPtrArray *groups;       /* CtReportGroup */
     GHashTable *titles;      /* cause id -> title */
+    GPtrArray *incidents;    /* CtReportIncident in their order; empty: there is only one */
     guint n_bad_sources;
 };
 
@@ -66,3 +73,8 @@ char *ct_report_weight(double decibans);
 /* What to do first, in one sentence (nullable). */
 const char *ct_report_first_fix(const CtReportCause *cause);
 void ct_report_build_verdict(CtReport *report);
+/* "Also found: 2026-11-03 14:22:07 GPU fell off the bus [hardware]; see --group 2" of an incident that is not shown; NULL for
+ * the one that is. (transfer full) */
+char *ct_report_incident_line(const CtReport *report, guint index);
+/* "2026-11-03 14:22:07", NULL when it is not known. (transfer full) */
+char *ct_report_time(gint64 t_ns);

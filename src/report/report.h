@@ -9,6 +9,7 @@
 
 #include "evidence/evidence.h"
 #include "kb/kb.h"
+#include "reason/incident.h"
 #include "reason/reason.h"
 #include "report/messages.h"
 
@@ -25,6 +26,10 @@ typedef enum {
 /* Borrowed: ev and d outlive the report. kb gives the titles of causes that the diagnosis only
  * mentions (nullable: then their ids stand). */
 CtReport *ct_report_new(CtEvidence *ev, const CtDiagnosis *d, const CtKb *kb, CtLang lang);
+/* Of several incidents (CtIncident, borrowed): the one at `shown` fills the report, the others stand
+ * beside it with their verdict. */
+CtReport *ct_report_new_of_incidents(CtEvidence *ev, const GPtrArray *incidents, guint shown,
+                                     const CtKb *kb, CtLang lang);
 void ct_report_free(CtReport *report);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtReport, ct_report_free)
 

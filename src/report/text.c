@@ -141,6 +141,11 @@ void ct_text_verdict(CtPage *page, const CtReport *r, gboolean full)
     ct_page_text(page, ct_msg(r->lang, CT_MSG_CAUSE), ink, cause, max);
     ct_page_text(page, ct_msg(r->lang, CT_MSG_SURE), CT_INK_PLAIN, r->verdict_sure, max);
     ct_page_text(page, ct_msg(r->lang, CT_MSG_DO_NOW), CT_INK_BOLD, r->verdict_now, max);
+    for (guint i = 0; i < r->incidents->len; i++) {
+        g_autofree char *line = ct_report_incident_line(r, i);
+        if (line)
+            ct_page_text(page, "", CT_INK_BAD, line, full ? 0 : 2);
+    }
 }
 
 void ct_text_next(CtPage *page, const CtReport *r, const CtNextTest *test, const char *label,

@@ -15,6 +15,7 @@
  *   consequences: [CAUSES]         listed beneath the first hypothesis
  *   healthy: true                  `unknown` leads and nothing else reaches 0.5
  *   action: WORD                   of the first hypothesis
+ *   groups: [CAUSES]               the root of each incident, in their order and no others
  *   exit: N
  */
 #include <glib.h>
@@ -166,6 +167,23 @@ static void check_consequences(const CtYaml *expect, const json_t *first)
     }
 }
 
+static void check_groups(const CtYaml *expect, const json_t *groups)
+{
+    g_autoptr(GPtrArray) causes = values(expect, "groups");
+    if (!causes->len)
+        return;
+    if (json_array_size(groups) != causes->len)
+        failed("%zu groups, not %u", json_array_size(groups), causes->len);
+    for (guint i = 0; i < causes->len; i++) {
+        const json_t *group = json_array_get(groups, i);
+        const json_t *lead = json_array_get(json_object_get(group, "hypotheses"), 0);
+        if (strcmp(text_at(group, "cause"), g_ptr_array_index(causes, i)) != 0 ||
+            strcmp(text_at(lead, "cause"), g_ptr_array_index(causes, i)) != 0)
+            failed("group %u is of %s, not %s", i + 1, text_at(group, "cause"),
+                   (char *)g_ptr_array_index(causes, i));
+    }
+}
+
 static void check(const CtYaml *expect, const json_t *report, int status)
 {
     const json_t *hypotheses = json_object_get(report, "hypotheses");
@@ -184,6 +202,7 @@ static void check(const CtYaml *expect, const json_t *report, int status)
     check_healthy(expect, hypotheses);
     check_cites(expect, first);
     check_consequences(expect, first);
+    check_groups(expect, json_object_get(report, "groups"));
     if (code && atoi(code) != status)
         failed("exit code %d, not %s", status, code);
     if (failures) {
