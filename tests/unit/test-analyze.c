@@ -282,6 +282,78 @@ static void test_full_memory_is_not_in_pieces(void **state)
     assert_int_equal(found(*state, "lfb-low", NULL), 0);
 }
 
+/* Work beside the GPU: the decoder is full from the middle on, or the GPU is. */
+static void decoder_load(Fixture *f, double gpu)
+{
+    for (guint i = 0; i < 200; i++) {
+        add(f, "gpu.decoder.util", i, i < 100 ? 0.5 : 0.99, i + 1);
+        add(f, "gpu.util", i, gpu, i + 1);
+    }
+    ct_analyze(f->ev);
+}
+
+static void test_decoder_at_its_limit(void **state)
+{
+    double share;
+    decoder_load(*state, 0.3);
+    assert_int_equal(found(*state, "decoder-saturated", &share), 1);
+    assert_true(fabs(share - 0.5) < 1e-9);
+}
+
+static void test_decoder_full_beside_a_full_gpu(void **state)
+{
+    decoder_load(*state, 0.96);
+    assert_int_equal(found(*state, "decoder-saturated", NULL), 0);
+}
+
+static void test_busy_at_fixed_clock(void **state)
+{
+    Fixture *f = *state;
+    double clock;
+    for (guint i = 0; i < 60; i++) {
+        add(f, "gpu.util", i, i % 10 ? 0.98 : 0.6, i + 1);
+        add(f, "gpu.clock.sm", i, 408e6, i + 1);
+    }
+    ct_analyze(f->ev);
+    assert_int_equal(found(f, "gpu-busy-at-fixed-clock", &clock), 1);
+    assert_true(fabs(clock - 408e6) < 1);
+}
+
+static void test_busy_at_changing_clock(void **state)
+{
+    Fixture *f = *state;
+    for (guint i = 0; i < 60; i++) {
+        add(f, "gpu.util", i, 0.98, i + 1);
+        add(f, "gpu.clock.sm", i, (i % 4 ? 1300e6 : 1100e6), i + 1);
+    }
+    ct_analyze(f->ev);
+    assert_int_equal(found(f, "gpu-busy-at-fixed-clock", NULL), 0);
+}
+
+static void test_queue_longer_than_compute(void **state)
+{
+    Fixture *f = *state;
+    double ratio;
+    for (guint i = 0; i < 30; i++) {
+        add(f, "latency.queue", i, 40e6 + noise(f, 1e6), i + 1);
+        add(f, "latency.compute", i, 5e6, i + 1);
+    }
+    ct_analyze(f->ev);
+    assert_int_equal(found(f, "queue-over-compute", &ratio), 1);
+    assert_true(ratio > 7 && ratio < 9);
+}
+
+static void test_short_queue(void **state)
+{
+    Fixture *f = *state;
+    for (guint i = 0; i < 30; i++) {
+        add(f, "latency.queue", i, 1e6, i + 1);
+        add(f, "latency.compute", i, 5e6, i + 1);
+    }
+    ct_analyze(f->ev);
+    assert_int_equal(found(f, "queue-over-compute", NULL), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
@@ -301,6 +373,12 @@ int main(void)
         TEST(power_cap),
         TEST(free_memory_in_small_pieces),
         TEST(full_memory_is_not_in_pieces),
+        TEST(decoder_at_its_limit),
+        TEST(decoder_full_beside_a_full_gpu),
+        TEST(busy_at_fixed_clock),
+        TEST(busy_at_changing_clock),
+        TEST(queue_longer_than_compute),
+        TEST(short_queue),
         TEST(statistics),
         TEST(odd_input),
     };

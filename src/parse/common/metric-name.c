@@ -194,7 +194,7 @@ static gboolean is_time(const Words *w)
 {
     if (HAS_ANY(w, "timestamp", "ts", "datetime", "date", "epoch", "unix", "utc", "when"))
         return TRUE;
-    return w->n == 1 && HAS_ANY(w, "time", "t");
+    return w->n == 1 && HAS_ANY(w, "time", "t", "minute", "hour", "day", "clock");
 }
 
 static gboolean plain_quantity(const Words *w, CtMetricName *out)

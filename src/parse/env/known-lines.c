@@ -104,6 +104,38 @@ static gboolean mode_word(CtStr w)
     return TRUE;
 }
 
+/* Seconds since 1970 of the date in a listing: "2025-05-05 16:20[:44...]", "May 5 16:20" (within the
+ * last half year, whatever that was: counted in the year 2100) or "May 5 2024". 0 when unknown. */
+static gint64 listed_time(CtStr a, CtStr b, CtStr c)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    gint64 year = 2100, month = 0, day, hour = 0, minute = 0;
+    CtStr clock = b;
+    if (a.n == 10 && a.p[4] == '-') {
+        if (!ct_str_uint(ct_str_head(a, 4), &year) || !ct_str_uint(ct_str(a.p + 5, 2), &month) ||
+            !ct_str_uint(ct_str_from(a, 8), &day))
+            return 0;
+    } else {
+        for (gint64 i = 0; a.n == 3 && i < 12; i++)
+            if (memcmp(months + 3 * i, a.p, 3) == 0)
+                month = i + 1;
+        if (!month || !ct_str_uint(b, &day))
+            return 0;
+        clock = c;
+        if (c.n == 4 && !ct_str_uint(c, &year))
+            return 0;
+    }
+    if (clock.n >= 5 && clock.p[2] == ':' &&
+        (!ct_str_uint(ct_str_head(clock, 2), &hour) || !ct_str_uint(ct_str(clock.p + 3, 2), &minute)))
+        return 0;
+    if (year < 1970 || year > 2100 || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 ||
+        minute > 59)
+        return 0;
+    g_autoptr(GDateTime) t = g_date_time_new_utc((gint)year, (gint)month, (gint)day, (gint)hour,
+                                                 (gint)minute, 0);
+    return t ? g_date_time_to_unix(t) : 0;
+}
+
 /* "crw-rw-rw- 1 root root 195, 0 May 1 10:00 /dev/nvidia0", "lrwxrwxrwx ... a -> b" */
 gboolean ct_env_listing_line(CtEmit *emit, const CtLine *line, const char *folder)
 {
@@ -166,6 +198,12 @@ gboolean ct_env_listing_line(CtEmit *emit, const CtLine *line, const char *folde
         char text[32];
         g_snprintf(text, sizeof(text), "%.0f", size);
         ct_emit_number(emit, line, path, "file.size", size, text);
+        gint64 changed = listed_time(a, b, c);
+        if (changed > 0) {
+            CtStr end = a.n == 10 ? b : c;
+            ct_emit_number(emit, line, path, "file.mtime", (double)changed * 1e9,
+                           CT_STR_BUF(ct_str(a.p, (gsize)(end.p + end.n - a.p))));
+        }
     }
     return TRUE;
 }
