@@ -101,7 +101,7 @@ typedef struct {
     GHashTable *seen; /* subject + key: the first scrape gave the fact */
     guint found;
     gboolean gpu, ecc;
-    double waiting, cache; /* of a language-model server */
+    double waiting, cache, preemptions; /* of a language-model server */
     CtLine cache_line;
     char cache_text[160];
 } State;
@@ -300,6 +300,8 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
         ct_emit_number(emit, line, subject, m->key, v, NULL);
         if (strcmp(m->key, "llm.requests.waiting") == 0)
             st->waiting = MAX(st->waiting, v);
+        if (strcmp(m->key, "llm.preemptions") == 0)
+            st->preemptions = MAX(st->preemptions, v);
         if (strcmp(m->key, "llm.cache.usage") == 0 && v > st->cache) {
             st->cache = v;
             keep_line(&st->cache_line, st->cache_text, sizeof st->cache_text, line);
@@ -342,7 +344,12 @@ static void finish(gpointer state, CtEmit *emit)
     State *st = state;
     for (guint i = 0; i < st->models->len; i++)
         finish_model(st->models->pdata[i], emit);
-    if (st->cache >= 0.95 && st->cache <= 1.01 && st->waiting > 0)
+    gboolean full = st->cache >= 0.95 && st->cache <= 1.01 && st->waiting > 0;
+    if (full && st->preemptions > 0)
+        ct_emit_event(emit, &st->cache_line,
+                      (CtEventRow){.kind = "llm-memory", .severity = CT_SEV_WARNING,
+                                   .name = "preemption"});
+    if (full)
         ct_emit_event(emit, &st->cache_line,
                       (CtEventRow){.kind = "llm-memory", .severity = CT_SEV_WARNING,
                                    .name = "cache-full"});

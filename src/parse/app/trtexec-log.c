@@ -199,6 +199,50 @@ static gboolean phase(State *st, CtEmit *emit, const CtLine *line, CtStr s)
     return FALSE;
 }
 
+/* The table of layers: "84.21  0.4010  0.3994  36.3   /stem/conv + relu", of old versions with the
+ * name first. Only layers that matter are kept. */
+static gboolean layer_row(State *st, CtEmit *emit, const CtLine *line, CtStr s)
+{
+    double v[4];
+    guint n = 0;
+    char subject[200];
+    if (strncmp(st->section, "profile", 7) != 0)
+        return FALSE;
+    if (ct_str_has(s, "Time") && ct_str_has(s, "Layer"))
+        return TRUE;
+    CtStr name = s;
+    for (CtStr rest = s; n < 4; name = rest) {
+        CtStr word = ct_str_token(&rest);
+        if (!word.n || !ct_str_number(word, &v[n]))
+            break;
+        n++;
+    }
+    if (n < 3) { /* the numbers stand at the end */
+        gsize end = s.n;
+        for (n = 0; n < 4 && end > 0; n++) {
+            gsize from = end;
+            while (from > 0 && s.p[from - 1] != ' ')
+                from--;
+            if (!ct_str_number(ct_str(s.p + from, end - from), &v[3 - n]))
+                break;
+            for (end = from; end > 0 && s.p[end - 1] == ' ';)
+                end--;
+        }
+        if (n < 3)
+            return FALSE;
+        memmove(v, v + 4 - n, n * sizeof(v[0]));
+        name = ct_str_head(s, end);
+    }
+    name = ct_str_strip(name);
+    double share = v[n - 1];
+    if (!name.n || ct_str_eq(name, "Total") || share < 3 || share > 100)
+        return TRUE;
+    g_snprintf(subject, sizeof subject, "layer:%.*s", (int)MIN(name.n, 160u), name.p);
+    ct_emit_number(emit, line, subject, "trt.layer.share", share / 100, NULL);
+    ct_emit_number(emit, line, subject, "trt.layer.time", v[1] * 1e6, NULL);
+    return TRUE;
+}
+
 static void line(gpointer state, const CtLine *line, CtEmit *emit)
 {
     State *st = state;
@@ -213,6 +257,8 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
         st->ran |= strcmp(st->section, "performance-summary") == 0;
         return;
     }
+    if (severity == 'I' && layer_row(st, emit, line, s))
+        return;
     if (average(st, emit, line, s) || phase(st, emit, line, s))
         return;
     gssize colon = ct_str_find(ct_str_head(s, 60), ":"); /* some options lack the blank */
@@ -263,7 +309,8 @@ const CtParser ct_parser_trtexec_log = {
     .summary = "logs of trtexec",
     .doc = "trtexec of TensorRT 7 to 11: version and command from the banner, verdict (absent when "
            "the run died), echoed options, device, build and load times, engine size, the figures "
-           "of the performance summary as facts, averages of runs as series.",
+           "of the performance summary as facts, averages of runs as series, and of the table of "
+           "layers those that take 3 percent or more.",
     .sniff = sniff,
     .begin = begin,
     .line = line,
