@@ -9,6 +9,7 @@
 #include "analyze/analyzer.h"
 #include "collect/collect.h"
 #include "report/layout.h"
+#include "run/record-read.h"
 
 /* A run that takes less stays silent. */
 #define SILENT_US 1500000
@@ -17,7 +18,7 @@
 typedef struct {
     gboolean tty, drawn;
     gint64 begun_us, drawn_us;
-    GPtrArray *cases; /* char * */
+    GPtrArray *cases, *records; /* char * */
 } Watch;
 
 void ct_gather_clear(CtGather *g)
@@ -72,20 +73,39 @@ static void on_case(const char *path, gpointer user)
     g_ptr_array_add(((Watch *)user)->cases, g_strdup(path));
 }
 
-/* A case that cannot be used is a source with its reason, as any other file. */
+static void on_record(const char *path, gpointer user)
+{
+    g_ptr_array_add(((Watch *)user)->records, g_strdup(path));
+}
+
+/* What cannot be used is a source with its reason, as any other file. */
+static void add_unusable(CtEvidence *ev, const char *path, const char *format, const GError *why)
+{
+    ct_evidence_add_source(ev, &(CtSourceRow){.path = path,
+                                              .format = format,
+                                              .status = CT_FAILED,
+                                              .note = why->message,
+                                              .bytes = CT_NONE,
+                                              .lines = CT_NONE});
+}
+
+static void import_records(const CtGather *g, const GPtrArray *records)
+{
+    for (guint i = 0; i < records->len; i++) {
+        const char *path = g_ptr_array_index(records, i);
+        g_autoptr(GError) error = NULL;
+        if (!ct_record_import(g->ev, g->kb, path, &error))
+            add_unusable(g->ev, path, "record", error);
+    }
+}
+
 static void import_cases(CtEvidence *ev, const GPtrArray *cases)
 {
     for (guint i = 0; i < cases->len; i++) {
         const char *path = g_ptr_array_index(cases, i);
         g_autoptr(GError) error = NULL;
-        if (ct_evidence_import(ev, path, &error))
-            continue;
-        ct_evidence_add_source(ev, &(CtSourceRow){.path = path,
-                                                  .format = "case",
-                                                  .status = CT_FAILED,
-                                                  .note = error->message,
-                                                  .bytes = CT_NONE,
-                                                  .lines = CT_NONE});
+        if (!ct_evidence_import(ev, path, &error))
+            add_unusable(ev, path, "case", error);
     }
 }
 
@@ -130,7 +150,9 @@ static gboolean read_paths(CtGather *g, char **paths, GError **error)
         return FALSE;
     Watch watch = {.tty = isatty(STDERR_FILENO), .begun_us = g_get_monotonic_time()};
     watch.cases = g_ptr_array_new_with_free_func(g_free);
-    const CtCollectHooks hooks = {.progress = on_progress, .on_case = on_case, .user = &watch};
+    watch.records = g_ptr_array_new_with_free_func(g_free);
+    const CtCollectHooks hooks = {.progress = on_progress, .on_case = on_case,
+                                  .on_record = on_record, .user = &watch};
     CtCollectTotals totals = {0};
     for (; *paths; paths++)
         ct_collect_path(parse, g->ev, *paths, &hooks, &totals);
@@ -138,6 +160,8 @@ static gboolean read_paths(CtGather *g, char **paths, GError **error)
     if (watch.drawn)
         fputs("\r\033[K", stderr);
     import_cases(g->ev, watch.cases);
+    import_records(g, watch.records);
+    g_ptr_array_unref(watch.records);
     g_ptr_array_unref(watch.cases);
     return TRUE;
 }

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "collect/archive.h"
 #include "collect/stream.h"
+#include "wire/read.h"
 
 #define MAX_NESTED 2u                 /* archives in archives */
 #define MAX_NAMES (10 * CT_MAX_FILES) /* of a folder; the first of them in order are taken */
@@ -131,6 +132,22 @@ static gboolean is_case(Collect *c, const char *path, CtStream *s, gboolean seek
     return TRUE;
 }
 
+static gboolean is_record(Collect *c, const char *path, CtStream *s, gboolean seekable)
+{
+    gsize len;
+    const guint8 *head = ct_stream_peek(s, 16, &len);
+    if (!ctw_sniff(head, len))
+        return FALSE;
+    if (ct_stream_packing(s) || !seekable || !c->hooks || !c->hooks->on_record) {
+        unread(c, path, CT_UNSUPPORTED, "a record of the flight recorder; unpack it and give it "
+                                        "by its name");
+        return TRUE;
+    }
+    c->totals->cases++;
+    c->hooks->on_record(path, c->hooks->user);
+    return TRUE;
+}
+
 typedef struct {
     Collect *c;
     const char *archive;
@@ -202,7 +219,7 @@ static gboolean read_archive(Collect *c, const char *path, CtStream *s, int fd, 
 
 static void read_stream(Collect *c, const char *path, CtStream *s, int fd, guint depth)
 {
-    if (!is_case(c, path, s, fd >= 0) && !read_archive(c, path, s, fd, depth))
+    if (!is_case(c, path, s, fd >= 0) && !is_record(c, path, s, fd >= 0) && !read_archive(c, path, s, fd, depth))
         feed(c, path, s);
 }
 

@@ -15,6 +15,8 @@ typedef struct {
     /* A case file of ours: collect does not read it, the caller loads it. (nullable: it becomes
      * a source of status unsupported) */
     void (*on_case)(const char *path, gpointer user);
+    /* A record of the flight recorder, likewise. (nullable) */
+    void (*on_record)(const char *path, gpointer user);
     gpointer user;
 } CtCollectHooks;
 

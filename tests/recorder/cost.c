@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* N launches, or N pairs of allocation and free: what callgrind counts for a hook. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/cuda-abi.h"
+
+CUresult cuInit(unsigned);
+CUresult cuMemAlloc_v2(CUdeviceptr *, size_t);
+CUresult cuMemFree_v2(CUdeviceptr);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                        unsigned, CUstream, void **, void **);
+
+int main(int argc, char **argv)
+{
+    int n = argc > 2 ? atoi(argv[2]) : 1000;
+    CUdeviceptr p;
+    cuInit(0);
+    for (int i = 0; i < n; i++) {
+        if (argc > 1 && strcmp(argv[1], "launch") == 0) {
+            cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+        } else if (cuMemAlloc_v2(&p, 64) == 0) {
+            cuMemFree_v2(p);
+        }
+    }
+    return 0;
+}

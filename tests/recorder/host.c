@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs that the recorder must not disturb and must understand, one a mode. Each prints what it
+ * saw, so that a run with the recorder can be compared with one without.
+ *   host MODE [N]
+ * Built twice: linked with the driver (direct symbols), and without (HOST_DL: opens it).
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "recorder/cuda-abi.h"
+
+extern char **environ;
+
+static CUresult (*p_init)(unsigned);
+static CUresult (*p_alloc)(CUdeviceptr *, size_t);
+static CUresult (*p_free)(CUdeviceptr);
+static CUresult (*p_alloc_async)(CUdeviceptr *, size_t, CUstream);
+static CUresult (*p_free_async)(CUdeviceptr, CUstream);
+static CUresult (*p_function)(CUfunction *, CUmodule, const char *);
+static CUresult (*p_launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                            unsigned, CUstream, void **, void **);
+static CUresult (*p_sync)(CUstream);
+
+#ifndef HOST_DL
+CUresult cuInit(unsigned);
+CUresult cuMemAlloc_v2(CUdeviceptr *, size_t);
+CUresult cuMemFree_v2(CUdeviceptr);
+CUresult cuMemAllocAsync(CUdeviceptr *, size_t, CUstream);
+CUresult cuMemFreeAsync(CUdeviceptr, CUstream);
+CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                        unsigned, CUstream, void **, void **);
+CUresult cuStreamSynchronize(CUstream);
+
+static void bind(const char *how)
+{
+    (void)how;
+    p_init = cuInit;
+    p_alloc = cuMemAlloc_v2;
+    p_free = cuMemFree_v2;
+    p_alloc_async = cuMemAllocAsync;
+    p_free_async = cuMemFreeAsync;
+    p_function = cuModuleGetFunction;
+    p_launch = cuLaunchKernel;
+    p_sync = cuStreamSynchronize;
+}
+#else
+static void *lib;
+
+static void *by_name(const char *name)
+{
+    void *p = dlsym(lib, name);
+    if (!p)
+        printf("missing %s: %s\n", name, dlerror());
+    return p;
+}
+
+/* As the CUDA runtime does it: one name by dlsym, the rest from the driver's own resolver. */
+static void *by_resolver(const char *name)
+{
+    static CUresult (*resolve)(const char *, void **, int, uint64_t, unsigned *);
+    unsigned status = 77;
+    void *p = NULL;
+    if (!resolve)
+        resolve = (CUresult(*)(const char *, void **, int, uint64_t, unsigned *))dlsym(
+            lib, "cuGetProcAddress_v2");
+    if (resolve(name, &p, 12040, 0, &status) != 0 || status != 0)
+        printf("resolver: %s status %u\n", name, status);
+    return p;
+}
+
+static void bind(const char *how)
+{
+    int flags = RTLD_NOW | RTLD_LOCAL;
+    if (strcmp(how, "deepbind") == 0)
+        flags |= RTLD_DEEPBIND;
+    lib = dlopen("libcuda.so.1", flags);
+    if (!lib) {
+        printf("no driver: %s\n", dlerror());
+        exit(3);
+    }
+    int r = strcmp(how, "resolver") == 0;
+    void *(*get)(const char *) = r ? by_resolver : by_name;
+    *(void **)&p_init = get("cuInit");
+    *(void **)&p_alloc = get(r ? "cuMemAlloc" : "cuMemAlloc_v2");
+    *(void **)&p_free = get(r ? "cuMemFree" : "cuMemFree_v2");
+    *(void **)&p_alloc_async = get("cuMemAllocAsync");
+    *(void **)&p_free_async = get("cuMemFreeAsync");
+    *(void **)&p_function = get("cuModuleGetFunction");
+    *(void **)&p_launch = get("cuLaunchKernel");
+    *(void **)&p_sync = get("cuStreamSynchronize");
+    printf("unknown name: %p\n", dlsym(lib, "cuNoSuchFunction"));
+    printf("error text: %s\n", dlerror() ? "yes" : "no");
+}
+#endif
+
+static CUfunction kernel;
+
+static void launch(void)
+{
+    CUresult r = p_launch(kernel, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL);
+    if (r)
+        printf("launch %u\n", r);
+}
+
+__attribute__((noinline)) static void request_that_leaks(void)
+{
+    CUdeviceptr p = 0, q = 0;
+    CUresult a = p_alloc_async(&p, 65536, NULL), b = p_alloc(&q, 4096);
+    launch();
+    b |= p_free(q);
+    a |= p_sync(NULL);
+    if (a || b)
+        printf("request %u %u\n", a, b);
+    usleep(1000);
+}
+
+__attribute__((noinline)) static void request_that_does_not(void)
+{
+    CUdeviceptr p = 0;
+    CUresult a = p_alloc_async(&p, 65536, NULL);
+    launch();
+    a |= p_free_async(p, NULL);
+    a |= p_sync(NULL);
+    if (a)
+        printf("request %u\n", a);
+    usleep(1000);
+}
+
+static void weights(int n)
+{
+    for (int i = 0; i < n; i++) {
+        CUdeviceptr p;
+        if (p_alloc(&p, 100000))
+            printf("weights\n");
+    }
+}
+
+static void work(int n)
+{
+    for (int i = 0; i < n; i++)
+        request_that_does_not();
+    printf("worked %d\n", n);
+}
+
+static void *thread_main(void *arg)
+{
+    for (int i = 0; i < 200; i++) {
+        CUdeviceptr p;
+        errno = 4242;
+        CUresult r = p_alloc(&p, 64 + (size_t)(uintptr_t)arg);
+        launch();
+        if (r || p_free(p) || errno != 4242)
+            printf("thread: %u errno %d\n", r, errno);
+    }
+    return NULL;
+}
+
+static void threads(int n)
+{
+    pthread_t id[8];
+    for (int round = 0; round < n; round++) {
+        for (int i = 0; i < 8; i++)
+            pthread_create(&id[i], NULL, thread_main, (void *)(uintptr_t)i);
+        for (int i = 0; i < 8; i++)
+            pthread_join(id[i], NULL);
+    }
+    printf("%d threads\n", 8 * n);
+}
+
+static void wait_for(pid_t pid)
+{
+    int status = 0;
+    waitpid(pid, &status, 0);
+    printf("child: exited %d code %d\n", WIFEXITED(status), WEXITSTATUS(status));
+    fflush(stdout);
+}
+
+static void fork_and_work(void)
+{
+    work(5);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        work(7);
+        fflush(stdout);
+        _exit(5);
+    }
+    wait_for(pid);
+    work(3);
+}
+
+static void run_self(const char *self, int how)
+{
+    char *argv[] = {(char *)self, (char *)"work", (char *)"4", NULL};
+    pid_t pid = 0;
+    work(2);
+    fflush(stdout);
+    if (how == 2)
+        posix_spawn(&pid, self, NULL, NULL, argv, environ);
+    else
+        pid = how == 1 ? vfork() : fork();
+    if (pid == 0) {
+        execv(self, argv);
+        _exit(9);
+    }
+    wait_for(pid);
+    work(2);
+}
+
+static void *next_malloc(void)
+{
+    return dlsym(RTLD_NEXT, "malloc");
+}
+
+static volatile sig_atomic_t ticks;
+
+static void on_tick(int sig)
+{
+    CUdeviceptr p;
+    (void)sig;
+    if (p_alloc(&p, 32) == 0) /* from within a call, as often as not */
+        p_free(p);
+    ticks++;
+}
+
+static void signals(void)
+{
+    signal(SIGUSR1, on_tick);
+    for (int i = 0; i < 200; i++) {
+        if (i % 10 == 0)
+            raise(SIGUSR1);
+        launch();
+    }
+    printf("ticks %d\n", (int)ticks);
+}
+
+static void misuse(void)
+{
+    CUdeviceptr p = 0;
+    printf("alloc %u\n", p_alloc(&p, 100));
+    printf("null out %u\n", p_alloc(NULL, 100));
+    printf("free %u\n", p_free(p));
+    printf("free again %u\n", p_free(p));
+    printf("free of 0 %u\n", p_free(0));
+    printf("sync %u\n", p_sync(NULL));
+    work(2);
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "none", *how = getenv("HOST_BIND");
+    int n = argc > 2 ? atoi(argv[2]) : 50;
+    if (strcmp(mode, "none") == 0) {
+        printf("malloc is libc's: %d\n", next_malloc() != NULL && dlsym(RTLD_DEFAULT, "printf"));
+        return 7;
+    }
+    if (strcmp(mode, "closefds") == 0)
+        for (int fd = 3; fd < 1024; fd++)
+            close(fd);
+    bind(how ? how : "dlsym");
+    printf("init %u\n", p_init(0));
+    printf("function %u\n", p_function(&kernel, NULL, "scale_kernel(float*, int)"));
+    if (strcmp(mode, "leak") == 0)
+        for (int i = 0; i < n; i++)
+            request_that_leaks();
+    else if (strcmp(mode, "work") == 0 || strcmp(mode, "closefds") == 0)
+        work(n);
+    else if (strcmp(mode, "weights") == 0) {
+        weights(300);
+        work(n);
+    } else if (strcmp(mode, "threads") == 0)
+        threads(n);
+    else if (strcmp(mode, "fork") == 0)
+        fork_and_work();
+    else if (strcmp(mode, "exec") == 0)
+        run_self(argv[0], 0);
+    else if (strcmp(mode, "vfork") == 0)
+        run_self(argv[0], 1);
+    else if (strcmp(mode, "spawn") == 0)
+        run_self(argv[0], 2);
+    else if (strcmp(mode, "next") == 0)
+        printf("next malloc: %d\n", next_malloc() == dlsym(RTLD_DEFAULT, "malloc"));
+    else if (strcmp(mode, "signals") == 0)
+        signals();
+    else if (strcmp(mode, "misuse") == 0)
+        misuse();
+    else if (strcmp(mode, "forever") == 0)
+        for (;;)
+            request_that_leaks();
+    else if (strcmp(mode, "abort") == 0) {
+        work(2);
+        fflush(stdout);
+        abort();
+    }
+    return 6;
+}
