@@ -168,6 +168,7 @@ static void add_up(CtReason *r)
     }
     ct_explains_resolve(r);
     ct_score_first_error(r);
+    ct_score_overcome(r);
     for (guint i = 0; i < r->candidates->len; i++)
         ct_score_total(g_ptr_array_index(r->candidates, i));
 }

@@ -13,6 +13,7 @@
 #define CT_LEAST_EVIDENCE 3.0     /* what a cause needs to be listed at all */
 #define CT_REAL_EVIDENCE 10.0    /* net evidence that a cause needs before it may explain others */
 #define CT_AFTER_FIRST_ERROR -3.0 /* decisive line stands behind an error that others explain */
+#define CT_OVERCOME -6.0         /* the run ended well after the last of its lines */
 #define CT_CAP_ONE_GROUP 0.75
 #define CT_CAP_ONE_SECTION 0.95
 #define CT_CAP_ALWAYS 0.99
@@ -110,6 +111,7 @@ double ct_prior(const char *prior);
 void ct_score_groups(CtCandidate *c);
 void ct_score_absences(CtReason *r, CtCandidate *c);
 void ct_score_first_error(CtReason *r);
+void ct_score_overcome(CtReason *r);
 void ct_score_total(CtCandidate *c);
 /* What probabilities are made of; shared with calibration. */
 typedef struct {

@@ -262,6 +262,71 @@ void ct_score_first_error(CtReason *r)
     }
 }
 
+/* ---- what was overcome ---- */
+
+/* Whether a run can go on in spite of such an obstacle and end well. A slow, wrong or racing
+ * program ends well too, and a fault of the device is no obstacle that one works around. */
+static gboolean can_be_overcome(const char *layer)
+{
+    static const char *const layers[] = {"memory",      "multi-gpu",   "container",
+                                         "environment", "user-driver", "serving"};
+    for (guint i = 0; i < G_N_ELEMENTS(layers); i++)
+        if (g_strcmp0(layer, layers[i]) == 0)
+            return TRUE;
+    return FALSE;
+}
+
+/* The last event after `seq` of a section that says that the run ended well; 0 is none. */
+static gint64 ended_well(sqlite3_stmt *st, const CtCitation *cite)
+{
+    gint64 row = 0;
+    sqlite3_bind_int64(st, 1, cite->section);
+    sqlite3_bind_int64(st, 2, cite->row);
+    if (sqlite3_step(st) == SQLITE_ROW)
+        row = sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
+    return row;
+}
+
+static void overcome(CtReason *r, CtCandidate *c, sqlite3_stmt *st)
+{
+    gint64 row = 0;
+    const GPtrArray *for_ = c->hypothesis->for_;
+    for (guint i = 0; i < for_->len; i++) {
+        const CtCitation *cite = g_ptr_array_index(for_, i);
+        if (cite->counted < WEIGHS_SOMETHING && i > 0)
+            continue;
+        row = strcmp(cite->tab, "event") == 0 ? ended_well(st, cite) : 0;
+        if (!row)
+            return;
+    }
+    if (!row)
+        return;
+    CtCitation *cite = ct_cite(r, "event", row,
+                               g_strdup(ct_lang(r, "the run went on and ended well",
+                                                "此后运行继续并正常结束")));
+    cite->rule = g_strdup("built-in:overcome");
+    cite->group = g_strdup("built-in:overcome");
+    cite->weight = cite->counted = CT_OVERCOME;
+    g_ptr_array_add(c->hypothesis->against, cite);
+    c->negative += CT_OVERCOME;
+}
+
+/* An obstacle that the run itself left behind is not why anybody asks. */
+void ct_score_overcome(CtReason *r)
+{
+    sqlite3_stmt *st = ct_prepare(
+        r->db, "SELECT k.id FROM event k JOIN event e ON e.id = ?2 WHERE k.section = ?1 AND "
+               "k.kind = 'run-ok' AND k.name = 'finished' AND k.seq > e.seq AND "
+               "(k.t_ns IS NULL OR e.t_ns IS NULL OR k.t_ns >= e.t_ns) ORDER BY k.seq DESC LIMIT 1");
+    for (guint i = 0; i < r->candidates->len; i++) {
+        CtCandidate *c = g_ptr_array_index(r->candidates, i);
+        if (can_be_overcome(c->hypothesis->layer))
+            overcome(r, c, st);
+    }
+    sqlite3_finalize(st);
+}
+
 /* What counts most comes first; the further lines of a rule stay behind its sentence. */
 static void strongest_first(GPtrArray *citations)
 {
