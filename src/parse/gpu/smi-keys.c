@@ -406,6 +406,8 @@ const char *ct_smi_metric(const char *key, const char **unit)
         {"gpu.memory.used", "gpu.memory.used", "bytes"},
         {"gpu.utilization", "gpu.util", "1"},
         {"gpu.utilization.memory", "gpu.memory.util", "1"},
+        {"gpu.utilization.encoder", "gpu.encoder.util", "1"},
+        {"gpu.utilization.decoder", "gpu.decoder.util", "1"},
         {"gpu.temperature", "gpu.temperature", "celsius"},
         {"gpu.temperature.memory", "gpu.temperature.memory", "celsius"},
         {"gpu.power", "gpu.power", "W"},
