@@ -328,7 +328,8 @@ static gboolean syslog_header(CtPeelWork *w, gboolean strict)
 static gboolean written_by_dmesg(const char *p, const CtStamp *s)
 {
     if (p[0] == '[')
-        return s->kind == CT_STAMP_WALL && g_ascii_isalpha(p[1]) && p[s->used - 1] == ']' &&
+        return s->kind == CT_STAMP_WALL &&
+               (g_ascii_isalpha(p[1]) || (guchar)p[1] >= 0x80) && p[s->used - 1] == ']' &&
                g_ascii_isdigit(p[s->used - 2]);
     return s->used == 32 && p[10] == 'T' && p[19] == ',' && s->has_zone;
 }
@@ -434,7 +435,8 @@ gboolean ct_envelope_is_kernel(const char *raw, gsize len)
         return FALSE;
     if (ct_stamp_kernel(raw, len, &s))
         return s.used < len && raw[s.used] == ' ';
-    return g_ascii_isalpha(raw[1]) && ct_stamp_parse(raw, len, &s) && written_by_dmesg(raw, &s);
+    gboolean name = g_ascii_isalpha(raw[1]) || (guchar)raw[1] >= 0x80; /* of a day */
+    return name && ct_stamp_parse(raw, len, &s) && written_by_dmesg(raw, &s);
 }
 
 gboolean ct_envelope_is_json(const char *raw, gsize len)

@@ -370,12 +370,17 @@ static gboolean chinese_date(Cursor *at, Civil *v)
     return TRUE;
 }
 
-/* 11月 30 22:25:32, 2024年11月30日 22:25:32, 2024年 11月 30日 星期六 22:25:32 CST */
+/* 11月 30 22:25:32, 2024年11月30日 22:25:32, 2024年 11月 30日 星期六 22:25:32 CST,
+ * and of dmesg -T: 六 11月 30 22:25:32 2024 */
 static gboolean chinese(Cursor *c, Civil *v)
 {
     static const char weekdays[7][4] = {"一", "二", "三", "四", "五", "六", "日"};
     Cursor at = *c;
     int ignored;
+    eat_text(&at, "星期");
+    eat_text(&at, "周");
+    if (name_of(&at, weekdays, 7, &ignored))
+        eat_blanks(&at);
     if (!chinese_date(&at, v))
         return FALSE;
     if (eat_text(&at, "星期") || eat_text(&at, "周")) {
@@ -390,7 +395,10 @@ static gboolean chinese(Cursor *c, Civil *v)
         return FALSE;
     if ((pm || am) && v->hour <= 12)
         v->hour = v->hour % 12 + (pm ? 12 : 0);
-    zone(&at, v);
+    if (v->has_year)
+        zone(&at, v);
+    else
+        trailing_year(&at, v);
     v->has_date = TRUE;
     *c = at;
     return TRUE;
@@ -487,7 +495,10 @@ static gboolean civil(Cursor *c, CtStamp *out)
 {
     static const Form digits_first[] = {iso, month_first, named_month, chinese, NULL};
     static const Form letters_first[] = {named_month, glog, NULL};
-    for (const Form *form = g_ascii_isdigit(*c->p) ? digits_first : letters_first; *form; form++) {
+    static const Form han_first[] = {chinese, NULL};
+    const Form *form = g_ascii_isdigit(*c->p) ? digits_first
+                       : (guchar)*c->p >= 0x80 ? han_first : letters_first;
+    for (; *form; form++) {
         Civil v = {0};
         Cursor at = *c;
         if (!(*form)(&at, &v) || (at.p < at.end && g_ascii_isalnum(*at.p)))
@@ -532,7 +543,8 @@ gboolean ct_stamp_parse(const char *text, gsize len, CtStamp *out)
     if (close)
         c.p++;
     unsigned char first = (unsigned char)*c.p;
-    if (!g_ascii_isalnum(first))
+    gboolean han = close && first >= 0xe4 && first <= 0xe6; /* a Chinese day of the week */
+    if (!g_ascii_isalnum(first) && !han)
         return FALSE;
     if (!civil(&c, &s) && !(g_ascii_isdigit(first) && (day_time(&c, &s) || epoch(&c, &s))))
         return FALSE;
