@@ -30,8 +30,8 @@ static json_t *count(guint64 v)
 
 static json_t *specials(const CtSpecials *s)
 {
-    return json_pack("{s:o, s:o, s:o}", "nan", count(s->nan), "pos_inf", count(s->pos_inf), "neg_inf",
-                     count(s->neg_inf));
+    return json_pack("{s:o, s:o, s:o}", "nan", count(s->nan), "pos_inf", count(s->pos_inf),
+                     "neg_inf", count(s->neg_inf));
 }
 
 static json_t *pair_at(const char *at, gint64 index, double ref, double test)
@@ -55,16 +55,17 @@ static json_t *full(const CtFull *f)
         json_object_set_new(o, "rank_error", real(f->rank_error));
     }
     if (f->channel_axis >= 0)
-        json_object_set_new(o, "channels", json_pack("{s:i, s:i, s:i, s:o, s:o, s:o}", "axis",
-                                                     f->channel_axis, "count", (int)f->n_channels,
-                                                     "worst", (int)f->worst_channel, "worst_rms",
-                                                     real(f->worst_channel_rms), "worst_max",
-                                                     real(f->worst_channel_max), "median_rms",
-                                                     real(f->channel_rms_median)));
+        json_object_set_new(o, "channels",
+                            json_pack("{s:i, s:i, s:i, s:o, s:o, s:o}", "axis", f->channel_axis,
+                                      "count", (int)f->n_channels, "worst", (int)f->worst_channel,
+                                      "worst_rms", real(f->worst_channel_rms), "worst_max",
+                                      real(f->worst_channel_max), "median_rms",
+                                      real(f->channel_rms_median)));
     if (f->rows)
-        json_object_set_new(o, "top", json_pack("{s:o, s:o, s:i, s:o}", "rows", count(f->rows),
-                                                "argmax_equal", count(f->argmax_equal), "k",
-                                                (int)f->top_k, "topk_equal", count(f->topk_equal)));
+        json_object_set_new(o, "top",
+                            json_pack("{s:o, s:o, s:i, s:o}", "rows", count(f->rows),
+                                      "argmax_equal", count(f->argmax_equal), "k", (int)f->top_k,
+                                      "topk_equal", count(f->topk_equal)));
     return o;
 }
 
@@ -75,10 +76,17 @@ static void add_numbers(json_t *o, const CtStep *s)
     const struct {
         const char *name;
         double value;
-    } reals[] = {{"atol", c->atol}, {"rtol", c->rtol}, {"max_abs", p->max_abs},
-                 {"mean_abs", c->mean_abs}, {"rmse", c->rmse}, {"max_rel", p->max_rel},
-                 {"mean_rel", c->mean_rel}, {"rel_rms", c->rel_rms}, {"cosine", c->cosine},
-                 {"sqnr_db", c->sqnr}, {"psnr_db", c->psnr},
+    } reals[] = {{"atol", c->atol},
+                 {"rtol", c->rtol},
+                 {"max_abs", p->max_abs},
+                 {"mean_abs", c->mean_abs},
+                 {"rmse", c->rmse},
+                 {"max_rel", p->max_rel},
+                 {"mean_rel", c->mean_rel},
+                 {"rel_rms", c->rel_rms},
+                 {"cosine", c->cosine},
+                 {"sqnr_db", c->sqnr},
+                 {"psnr_db", c->psnr},
                  {"mean_ulp", c->has_ulp ? c->mean_ulp : NAN},
                  {"max_ulp", c->has_ulp ? p->max_ulp : NAN}};
     for (gsize i = 0; i < G_N_ELEMENTS(reals); i++)
@@ -86,27 +94,26 @@ static void add_numbers(json_t *o, const CtStep *s)
     json_object_set_new(o, "elements", count(c->n));
     json_object_set_new(o, "finite", count(p->finite));
     json_object_set_new(o, "unequal", count(p->unequal));
-    json_object_set_new(o, "over", json_pack("{s:o, s:o}", "numpy", count(c->over_sum), "polygraphy",
-                                             count(c->over_either)));
+    json_object_set_new(
+        o, "over",
+        json_pack("{s:o, s:o}", "numpy", count(c->over_sum), "polygraphy", count(c->over_either)));
     gboolean some = p->finite > 0;
     double n = (double)p->finite;
-    json_object_set_new(o, "ref", json_pack("{s:o, s:o, s:o, s:o, s:o}", "min",
-                                            real(some ? p->ref_min : NAN), "max",
-                                            real(some ? p->ref_max : NAN), "mean",
-                                            real(some ? p->sum_ref / n : NAN), "subnormal",
-                                            count(p->ref_subnormal), "specials",
-                                            specials(&c->ref)));
-    json_object_set_new(o, "test", json_pack("{s:o, s:o, s:o, s:o, s:o}", "min",
-                                             real(some ? p->test_min : NAN), "max",
-                                             real(some ? p->test_max : NAN), "mean",
-                                             real(some ? p->sum_test / n : NAN), "subnormal",
-                                             count(p->test_subnormal), "specials",
-                                             specials(&c->test)));
+    json_object_set_new(o, "ref",
+                        json_pack("{s:o, s:o, s:o, s:o, s:o}", "min", real(some ? p->ref_min : NAN),
+                                  "max", real(some ? p->ref_max : NAN), "mean",
+                                  real(some ? p->sum_ref / n : NAN), "subnormal",
+                                  count(p->ref_subnormal), "specials", specials(&c->ref)));
+    json_object_set_new(
+        o, "test",
+        json_pack("{s:o, s:o, s:o, s:o, s:o}", "min", real(some ? p->test_min : NAN), "max",
+                  real(some ? p->test_max : NAN), "mean", real(some ? p->sum_test / n : NAN),
+                  "subnormal", count(p->test_subnormal), "specials", specials(&c->test)));
     json_object_set_new(o, "first", pair_at(s->first_at, c->first, c->first_ref, c->first_test));
-    json_object_set_new(o, "worst", pair_at(s->worst_at, c->worst_abs, c->worst_abs_ref,
-                                            c->worst_abs_test));
-    json_object_set_new(o, "worst_rel", pair_at("", c->worst_rel, c->worst_rel_ref,
-                                                c->worst_rel_test));
+    json_object_set_new(o, "worst",
+                        pair_at(s->worst_at, c->worst_abs, c->worst_abs_ref, c->worst_abs_test));
+    json_object_set_new(o, "worst_rel",
+                        pair_at("", c->worst_rel, c->worst_rel_ref, c->worst_rel_test));
 }
 
 static json_t *optional(const char *text)
@@ -132,11 +139,11 @@ static json_t *step_json(const CtStep *s, guint index, const CtComparePrint *p)
     if (s->compared && p->full)
         json_object_set_new(o, "full", full(&s->c.full));
     if (s->why.fault != CT_FAULT_NONE)
-        json_object_set_new(o, "fault", json_pack("{s:s, s:o, s:o, s:o, s:b, s:b}", "kind",
-                                                  ct_fault_id(s->why.fault), "text",
-                                                  optional(s->why.text), "share",
-                                                  real(s->why.share), "value", real(s->why.value),
-                                                  "bad", s->bad, "loss", s->loss));
+        json_object_set_new(o, "fault",
+                            json_pack("{s:s, s:o, s:o, s:o, s:b, s:b}", "kind",
+                                      ct_fault_id(s->why.fault), "text", optional(s->why.text),
+                                      "share", real(s->why.share), "value", real(s->why.value),
+                                      "bad", s->bad, "loss", s->loss));
     return o;
 }
 

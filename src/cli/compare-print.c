@@ -66,24 +66,30 @@ static void row(CtTable *table, guint index, const CtStep *s)
     g_autofree char *max_abs = ok ? number(c->sums.max_abs) : g_strdup("-");
     g_autofree char *max_rel = ok ? number(c->sums.max_rel) : g_strdup("-");
     g_autofree char *rms = ok ? number(c->rel_rms) : g_strdup("-");
-    g_autofree char *cosine = ok && !isnan(c->cosine) ? g_strdup_printf("%.6f", c->cosine)
-                                                      : g_strdup("-");
-    g_autofree char *high = ok && c->sums.finite ? number(MAX(fabs(c->sums.ref_min),
-                                                              fabs(c->sums.ref_max)))
-                                                 : g_strdup("-");
+    g_autofree char *cosine =
+        ok && !isnan(c->cosine) ? g_strdup_printf("%.6f", c->cosine) : g_strdup("-");
+    g_autofree char *high = ok && c->sums.finite
+                                ? number(MAX(fabs(c->sums.ref_min), fabs(c->sums.ref_max)))
+                                : g_strdup("-");
     const CtCell cells[] = {
-        {CT_CELL_NUMBER, place},           {CT_CELL_TEXT, s->name},
-        {CT_CELL_TEXT, state(s)},          {CT_CELL_TEXT, over},
-        {CT_CELL_TEXT, max_abs},           {CT_CELL_TEXT, max_rel},
-        {CT_CELL_TEXT, rms},               {CT_CELL_TEXT, high},
-        {CT_CELL_TEXT, cosine},            {CT_CELL_TEXT, s->types ? s->types : "-"},
+        {CT_CELL_NUMBER, place},
+        {CT_CELL_TEXT, s->name},
+        {CT_CELL_TEXT, state(s)},
+        {CT_CELL_TEXT, over},
+        {CT_CELL_TEXT, max_abs},
+        {CT_CELL_TEXT, max_rel},
+        {CT_CELL_TEXT, rms},
+        {CT_CELL_TEXT, high},
+        {CT_CELL_TEXT, cosine},
+        {CT_CELL_TEXT, s->types ? s->types : "-"},
         {CT_CELL_TEXT, s->shape ? s->shape : "-"},
     };
     ct_table_row(table, cells);
 }
 
-static const char *const headings[] = {"#",       "tensor",    "state",  "over", "max abs", "max rel",
-                                       "rel rms", "max|ref|", "cosine", "type", "shape"};
+static const char *const headings[] = {"#",       "tensor",  "state",   "over",
+                                       "max abs", "max rel", "rel rms", "max|ref|",
+                                       "cosine",  "type",    "shape"};
 
 static gboolean print_table(const CtSteps *s, const CtComparePrint *p, CtTableForm form)
 {
@@ -110,7 +116,8 @@ static void print_special(const char *who, const CtSpecials *s)
 {
     if (s->nan || s->pos_inf || s->neg_inf)
         printf("    %s: %" G_GUINT64_FORMAT " NaN, %" G_GUINT64_FORMAT " +Inf, %" G_GUINT64_FORMAT
-               " -Inf\n", who, s->nan, s->pos_inf, s->neg_inf);
+               " -Inf\n",
+               who, s->nan, s->pos_inf, s->neg_inf);
 }
 
 static void print_full(const CtFull *f)
@@ -130,8 +137,8 @@ static void print_full(const CtFull *f)
                f->worst_channel_max);
     if (f->rows)
         printf("    largest value at the same place in %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-               " rows, same top %u in %" G_GUINT64_FORMAT "\n", f->argmax_equal, f->rows, f->top_k,
-               f->topk_equal);
+               " rows, same top %u in %" G_GUINT64_FORMAT "\n",
+               f->argmax_equal, f->rows, f->top_k, f->topk_equal);
 }
 
 static void print_detail(const CtStep *s, gboolean full)
@@ -185,7 +192,10 @@ static void print_growth(const CtSteps *s)
         if (step->c.test.nan + step->c.test.pos_inf + step->c.test.neg_inf)
             bar = 25;
         printf("  %4u %-36.36s %9.2e %.*s%s\n", i + 1, step->name, e, bar,
-               "#########################", step->bad ? "  <- bad" : step->loss ? "  <- loses" : "");
+               "#########################",
+               step->bad    ? "  <- bad"
+               : step->loss ? "  <- loses"
+                            : "");
     }
 }
 
@@ -210,7 +220,8 @@ static void print_located(const CtSteps *s)
     guint shown = 0;
     for (guint i = 0; i < s->steps->len; i++) {
         const CtStep *step = s->steps->pdata[i];
-        if ((gint)i == s->first_bad || step->why.fault == CT_FAULT_NONE || !(step->loss || step->bad))
+        if ((gint)i == s->first_bad || step->why.fault == CT_FAULT_NONE ||
+            !(step->loss || step->bad))
             continue;
         if (shown++ == 0)
             printf("\n%s\n", s->first_bad >= 0 ? "Also" : "Where precision is lost, and why");
@@ -269,14 +280,15 @@ int ct_compare_print_csv(const CtSteps *s, const CtComparePrint *p)
 
 int ct_compare_print_runs(const CtRuns *r, gboolean json)
 {
-    static const char *const names[] = {"#",       "tensor",  "groups", "differing", "of",
-                                        "max abs", "rel rms", "at"};
-    CtTable *table = ct_table_new(json ? CT_TABLE_JSON : CT_TABLE_ALIGNED, "cutriage.compare-runs/1",
-                                  G_N_ELEMENTS(names), names);
+    static const char *const names[] = {"#",  "tensor",  "groups",  "differing",
+                                        "of", "max abs", "rel rms", "at"};
+    CtTable *table = ct_table_new(json ? CT_TABLE_JSON : CT_TABLE_ALIGNED,
+                                  "cutriage.compare-runs/1", G_N_ELEMENTS(names), names);
     for (guint i = 0; i < r->tensors->len; i++) {
         const CtRunsTensor *t = r->tensors->pdata[i];
         g_autofree char *index = g_strdup_printf("%u", i + 1), *max = number(t->max_abs);
-        g_autofree char *groups = t->missing ? g_strdup("missing") : g_strdup_printf("%u", t->groups);
+        g_autofree char *groups =
+            t->missing ? g_strdup("missing") : g_strdup_printf("%u", t->groups);
         g_autofree char *rms = number(t->rel_rms);
         g_autofree char *differing = g_strdup_printf("%" G_GUINT64_FORMAT, t->differing);
         g_autofree char *n = g_strdup_printf("%" G_GUINT64_FORMAT, t->n);
@@ -288,8 +300,9 @@ int ct_compare_print_runs(const CtRuns *r, gboolean json)
     }
     gboolean ok = ct_table_end(table);
     if (!json) {
-        printf("\n%s: %u runs, %u of %u tensors are not the same in all", r->n_differ || r->n_missing
-               ? "FAILED" : "PASSED", r->n_runs, r->n_differ, r->tensors->len);
+        printf("\n%s: %u runs, %u of %u tensors are not the same in all",
+               r->n_differ || r->n_missing ? "FAILED" : "PASSED", r->n_runs, r->n_differ,
+               r->tensors->len);
         if (r->n_missing)
             printf(", %u missing in a run", r->n_missing);
         if (r->first >= 0)

@@ -17,22 +17,26 @@ static const char *advice(CtFault f)
     case CT_FAULT_OVERFLOW:
         return "Scale down before this tensor, keep it in FP32, or use BF16 for its range.";
     case CT_FAULT_ABSORPTION:
-        return "Keep the sum, and the tensors that it is made of, in FP32; or bring both to one scale.";
+        return "Keep the sum, and the tensors that it is made of, in FP32; or bring both to one "
+               "scale.";
     case CT_FAULT_SATURATION:
     case CT_FAULT_COARSE_SCALE:
         return "Calibrate again with data of the real range, or leave this tensor unquantised.";
     case CT_FAULT_MASK:
-        return "Write the mask as -1e4 (or the lowest number of the type, added once) in the model.";
+        return "Write the mask as -1e4 (or the lowest number of the type, added once) in the "
+               "model.";
     case CT_FAULT_EPS:
         return "Raise the epsilon to 1e-5 or more, or keep the norm in FP32.";
     case CT_FAULT_LAYOUT:
-        return "Permute at the place that hands this tensor over; compare with --layout to confirm.";
+        return "Permute at the place that hands this tensor over; compare with --layout to "
+               "confirm.";
     case CT_FAULT_CHANNELS:
     case CT_FAULT_SCALE:
         return "Make preprocessing of both sides the same: channel order, mean, scale.";
     case CT_FAULT_SHIFT:
     case CT_FAULT_PERMUTED:
-        return "Look at padding, strides, offsets and the order of the batch in the code around it.";
+        return "Look at padding, strides, offsets and the order of the batch in the code around "
+               "it.";
     case CT_FAULT_NAN_INPUT:
         return "Look at what makes the input: the model is not at fault.";
     case CT_FAULT_NAN_WEIGHT:
@@ -71,13 +75,13 @@ char *ct_compare_remedy(const CtSteps *s)
     if (n) {
         g_string_append_printf(out, "  Higher precision for what makes: %s%s\n", layers->str,
                                n > 8 ? " ..." : "");
-        g_string_append(out,
-                        "    TensorRT up to 10: trtexec --precisionConstraints=obey "
-                        "--layerPrecisions=LAYER:fp32\n"
-                        "      --layerOutputTypes=LAYER:fp32 (the layers that write these tensors)\n"
-                        "    TensorRT 11 (strongly typed): insert Cast to FLOAT before and to FLOAT16 "
-                        "after them\n"
-                        "      in the ONNX file; there are no precision flags any more\n");
+        g_string_append(
+            out, "    TensorRT up to 10: trtexec --precisionConstraints=obey "
+                 "--layerPrecisions=LAYER:fp32\n"
+                 "      --layerOutputTypes=LAYER:fp32 (the layers that write these tensors)\n"
+                 "    TensorRT 11 (strongly typed): insert Cast to FLOAT before and to FLOAT16 "
+                 "after them\n"
+                 "      in the ONNX file; there are no precision flags any more\n");
     }
     g_string_free(layers, TRUE);
     return g_string_free(out, out->len == 0);

@@ -74,7 +74,8 @@ static gboolean settings(Options *opt, CtReadOptions *read, CtStepOptions *o, in
         return FALSE;
     if (opt->rule && g_str_equal(opt->rule, "polygraphy")) {
         o->compare.rule = CT_RULE_EITHER;
-    } else if (opt->rule && !g_str_equal(opt->rule, "numpy") && !g_str_equal(opt->rule, "trtexec")) {
+    } else if (opt->rule && !g_str_equal(opt->rule, "numpy") &&
+               !g_str_equal(opt->rule, "trtexec")) {
         *code = ct_cli_usage("compare", "--rule %s: known are numpy, trtexec and polygraphy",
                              opt->rule);
         return FALSE;
@@ -123,8 +124,7 @@ static gboolean save(const Options *opt, CtEvidence *ev, int *code)
 static int compare_runs(const Options *opt, const CtReadOptions *read, int argc, char **argv)
 {
     int code = 0;
-    g_autoptr(GPtrArray) sets =
-        g_ptr_array_new_with_free_func((GDestroyNotify)ct_tensor_set_free);
+    g_autoptr(GPtrArray) sets = g_ptr_array_new_with_free_func((GDestroyNotify)ct_tensor_set_free);
     for (int i = 1; i < argc; i++) {
         CtTensorSet *set = open_set(argv[i], read, &code);
         if (!set)
@@ -167,8 +167,11 @@ static int compare(const Options *opt, const CtReadOptions *read, CtStepOptions 
                    char **argv)
 {
     int code = 0;
-    CtComparePrint p = {.test = argv[argc - 1], .first_bad = opt->first_bad || opt->onnx,
-                        .all = opt->all, .full = o->compare.full, .rule = o->compare.rule};
+    CtComparePrint p = {.test = argv[argc - 1],
+                        .first_bad = opt->first_bad || opt->onnx,
+                        .all = opt->all,
+                        .full = o->compare.full,
+                        .rule = o->compare.rule};
     g_autoptr(CtTensorSet) test = open_set(p.test, read, &code);
     if (!test)
         return code;
@@ -189,7 +192,8 @@ static int run(int argc, char **argv)
     Options opt = {0};
     int code = 0;
     const GOptionEntry entries[] = {
-        {"atol", 0, 0, G_OPTION_ARG_STRING, &opt.atol, "Absolute tolerance (default: by type)", "X"},
+        {"atol", 0, 0, G_OPTION_ARG_STRING, &opt.atol, "Absolute tolerance (default: by type)",
+         "X"},
         {"rtol", 0, 0, G_OPTION_ARG_STRING, &opt.rtol, "Relative tolerance", "X"},
         {"rule", 0, 0, G_OPTION_ARG_STRING, &opt.rule, "numpy (default), trtexec, polygraphy",
          "RULE"},
@@ -198,11 +202,14 @@ static int run(int argc, char **argv)
         {"onnx", 0, 0, G_OPTION_ARG_FILENAME, &opt.onnx,
          "Order and operations from a model or layer JSON", "FILE"},
         {"runs", 0, 0, G_OPTION_ARG_NONE, &opt.runs, "All PATHs are runs of the same thing", NULL},
-        {"full", 0, 0, G_OPTION_ARG_NONE, &opt.full, "Quantiles, channels, largest values too", NULL},
+        {"full", 0, 0, G_OPTION_ARG_NONE, &opt.full, "Quantiles, channels, largest values too",
+         NULL},
         {"exact", 0, 0, G_OPTION_ARG_NONE, &opt.exact, "--full with exact quantiles", NULL},
         {"top-k", 0, 0, G_OPTION_ARG_INT, &opt.top_k, "How many largest values (5)", "K"},
-        {"layout", 0, 0, G_OPTION_ARG_STRING, &opt.layout, "Of the test, or REF:TEST: nchw, nhwc, "
-         "chw32", "L"},
+        {"layout", 0, 0, G_OPTION_ARG_STRING, &opt.layout,
+         "Of the test, or REF:TEST: nchw, nhwc, "
+         "chw32",
+         "L"},
         {"dtype", 0, 0, G_OPTION_ARG_STRING, &opt.dtype, "Type of raw files", "TYPE"},
         {"shape", 0, 0, G_OPTION_ARG_STRING, &opt.shape, "Shape of raw files, 1x3x8x8", "SHAPE"},
         {"map", 0, 0, G_OPTION_ARG_FILENAME, &opt.map, "Lines 'reference test' that pair names",
@@ -234,18 +241,19 @@ static int run(int argc, char **argv)
     if (opt.json && opt.csv)
         return ct_cli_usage("compare", "--json and --csv exclude each other");
     if (opt.runs ? argc < 3 : argc != 3 && !(argc == 2 && opt.first_bad))
-        return ct_cli_usage("compare", "%s", opt.runs ? "--runs needs two or more paths"
+        return ct_cli_usage("compare", "%s",
+                            opt.runs    ? "--runs needs two or more paths"
                             : argc == 2 ? "one path alone needs --first-bad"
                                         : "give a reference and a test");
     CtReadOptions read = {0};
     CtStepOptions o = {0};
     if (settings(&opt, &read, &o, &code))
-        code = opt.runs ? compare_runs(&opt, &read, argc, argv)
-                        : compare(&opt, &read, &o, argc, argv);
+        code =
+            opt.runs ? compare_runs(&opt, &read, argc, argv) : compare(&opt, &read, &o, argc, argv);
     if (o.map)
         g_hash_table_unref(o.map);
-    char *const owned[] = {opt.atol, opt.rtol, opt.rule, opt.dtype, opt.shape,
-                           opt.layout, opt.map, opt.onnx, opt.save};
+    char *const owned[] = {opt.atol,   opt.rtol, opt.rule, opt.dtype, opt.shape,
+                           opt.layout, opt.map,  opt.onnx, opt.save};
     for (gsize i = 0; i < G_N_ELEMENTS(owned); i++)
         g_free(owned[i]);
     return code;

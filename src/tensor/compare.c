@@ -143,8 +143,7 @@ static gboolean over(const Work *w, double r, double t)
     if (!isfinite(r) || !isfinite(t))
         return !(w->out->rule == CT_RULE_SUM && isinf(r) && r == t);
     double d = fabs(t - r), bound = w->rule.rtol * fabs(r);
-    return w->out->rule == CT_RULE_SUM ? d > w->rule.atol + bound
-                                       : d > MAX(w->rule.atol, bound);
+    return w->out->rule == CT_RULE_SUM ? d > w->rule.atol + bound : d > MAX(w->rule.atol, bound);
 }
 
 /* Sums over many blocks keep what an addition rounds away (Neumaier). */
@@ -319,8 +318,8 @@ static gboolean native16(const CtTensor *t)
 static void begin(Work *w, const CtTensor *ref, const CtTensor *test, const CtCompareOptions *o,
                   CtComparison *out)
 {
-    *w = (Work){.ref = ref, .test = test, .out = out, .first_block = -1, .abs_block = -1,
-                .rel_block = -1};
+    *w = (Work){
+        .ref = ref, .test = test, .out = out, .first_block = -1, .abs_block = -1, .rel_block = -1};
     w->kernel = o->kernel ? o->kernel : ct_kernel_best();
     memset(out, 0, sizeof *out);
     ct_pair_sums_init(&out->sums);

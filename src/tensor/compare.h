@@ -34,7 +34,7 @@ typedef struct {
     gint channel_axis;             /* -1: no channels */
     guint n_channels, worst_channel;
     double worst_channel_max, worst_channel_rms, channel_rms_median;
-    guint64 rows;                  /* of the last axis; 0: no argmax */
+    guint64 rows; /* of the last axis; 0: no argmax */
     guint64 argmax_equal, topk_equal;
     guint top_k;
 } CtFull;
@@ -43,11 +43,11 @@ typedef struct {
     CtDtype ref_dtype, test_dtype;
     double atol, rtol;
     CtRule rule;
-    guint64 n;              /* numbers compared; a complex one counts twice */
-    CtPairSums sums;        /* over finite pairs */
+    guint64 n;       /* numbers compared; a complex one counts twice */
+    CtPairSums sums; /* over finite pairs */
     CtSpecials ref, test;
-    guint64 nan_both, inf_equal; /* at the same place */
-    guint64 over_sum, over_either; /* by each rule, what is not finite included */
+    guint64 nan_both, inf_equal;        /* at the same place */
+    guint64 over_sum, over_either;      /* by each rule, what is not finite included */
     gint64 first, worst_abs, worst_rel; /* indices, -1 without: first out of tolerance ... */
     double first_ref, first_test, worst_abs_ref, worst_abs_test, worst_rel_ref, worst_rel_test;
     gint64 first_test_nonfinite;
@@ -55,7 +55,7 @@ typedef struct {
     double ref_max_where_test_inf; /* largest finite |ref| there, 0 without */
     guint64 test_inf_ref_beyond;   /* such places where |ref| exceeds the type of the test */
     double mean_abs, mean_rel, rmse, cosine, psnr, sqnr, mean_ulp;
-    double rel_rms;         /* rms error / rms of the reference; NaN when that is 0 */
+    double rel_rms; /* rms error / rms of the reference; NaN when that is 0 */
     gboolean has_ulp, pass;
     CtFull full;
 } CtComparison;
@@ -94,7 +94,8 @@ gboolean ct_all_finite(const CtTensor *t);
 
 /* layout.c: a copy in C order, with the axes of a layout turned into N, C, H, W. */
 CtTensor *ct_tensor_c_order(const CtTensor *t, GError **error);
-/* "nchw", "nhwc", "chw4", "chw32", "hwc8" ...; `channels` is C where the layout pads it (0: as is). */
+/* "nchw", "nhwc", "chw4", "chw32", "hwc8" ...; `channels` is C where the layout pads it (0: as is).
+ */
 CtTensor *ct_tensor_from_layout(const CtTensor *t, const char *layout, gint64 channels,
                                 GError **error);
 /* A copy with axes permuted: axis i of the result is axis order[i] of t. */

@@ -16,11 +16,11 @@ typedef struct {
 } Node;
 
 typedef struct {
-    GPtrArray *nodes;      /* Node, in order */
-    GHashTable *producer;  /* output name -> index + 1 */
-    GHashTable *weights;   /* initializer names */
-    GHashTable *bad;       /* those with NaN or Inf */
-    GHashTable *inputs;    /* graph inputs */
+    GPtrArray *nodes;     /* Node, in order */
+    GHashTable *producer; /* output name -> index + 1 */
+    GHashTable *weights;  /* initializer names */
+    GHashTable *bad;      /* those with NaN or Inf */
+    GHashTable *inputs;   /* graph inputs */
 } Graph;
 
 static void node_free(gpointer data)
@@ -137,8 +137,9 @@ static gboolean read_layers(Graph *g, CtBytes *bytes, const char *path, GError *
     }
     json_decref(root);
     if (g->nodes->len == 0)
-        return ct_tensor_bad(error, path, 0, "no layers with details in it (build with "
-                                             "--profilingVerbosity=detailed)");
+        return ct_tensor_bad(error, path, 0,
+                             "no layers with details in it (build with "
+                             "--profilingVerbosity=detailed)");
     return TRUE;
 }
 
@@ -222,8 +223,9 @@ static void use(CtSteps *s, Graph *g)
             step->op = g_strdup(((Node *)g->nodes->pdata[p - 1])->op);
     }
     if (known == 0) {
-        g_ptr_array_add(s->notes, g_strdup("no tensor of the files has a name of the graph: the order "
-                                           "of the files is used"));
+        g_ptr_array_add(s->notes,
+                        g_strdup("no tensor of the files has a name of the graph: the order "
+                                 "of the files is used"));
         return;
     }
     sort_graph = g;

@@ -64,8 +64,8 @@ __attribute__((target("avx,f16c"))) static void f16c_n(const guint8 *in, gsize n
 {
     gsize i = 0;
     for (; i + 8 <= n; i += 8)
-        _mm256_storeu_ps(out + i,
-                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))));
+        _mm256_storeu_ps(
+            out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))));
     scalar_n(in + 2 * i, n - i, out + i);
 }
 #endif

@@ -22,9 +22,9 @@ typedef struct {
     const char *path;
     const guint8 *start, *p, *end;
     guint depth;
-    Text keys[MAX_DEPTH + 1]; /* of the object at this depth; len 0 in arrays */
+    Text keys[MAX_DEPTH + 1];    /* of the object at this depth; len 0 in arrays */
     gint64 index[MAX_DEPTH + 1]; /* within the array at this depth, -1 in objects */
-    Text runner[MAX_DEPTH + 1]; /* a string that is the first element of an array */
+    Text runner[MAX_DEPTH + 1];  /* a string that is the first element of an array */
     guint found;
     gboolean old_text; /* arrays as escaped latin-1 were seen */
 } Scan;
@@ -317,8 +317,8 @@ gboolean ct_read_json(CtTensorSet *set, CtBytes *bytes, const char *path, GError
     s->index[0] = -1;
     gboolean whole = value(s);
     if (!whole && s->found)
-        ct_tensor_set_broken(set, "(rest of the file)", path, "the JSON ends or breaks at offset %zu",
-                             (gsize)(s->p - s->start));
+        ct_tensor_set_broken(set, "(rest of the file)", path,
+                             "the JSON ends or breaks at offset %zu", (gsize)(s->p - s->start));
     else if (!whole)
         return ct_tensor_bad(error, path, (guint64)(s->p - s->start), "not JSON that can be read");
     if (s->old_text)

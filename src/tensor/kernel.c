@@ -8,8 +8,8 @@ extern const CtKernel ct_kernel_scalar_twin, ct_kernel_avx2, ct_kernel_avx512, c
 
 void ct_pair_sums_init(CtPairSums *s)
 {
-    *s = (CtPairSums){.ref_min = DBL_MAX, .ref_max = -DBL_MAX, .test_min = DBL_MAX,
-                      .test_max = -DBL_MAX};
+    *s = (CtPairSums){
+        .ref_min = DBL_MAX, .ref_max = -DBL_MAX, .test_min = DBL_MAX, .test_max = -DBL_MAX};
 }
 
 const CtKernel *ct_kernel_scalar(void)

@@ -10,11 +10,11 @@
 
 /* Sums over the pairs in which both numbers are finite. */
 typedef struct {
-    guint64 n;            /* pairs */
-    guint64 finite;       /* both finite */
-    guint64 unequal;      /* finite and different */
-    guint64 over_sum;     /* |t-r| > atol + rtol*|r|           (numpy, trtexec) */
-    guint64 over_both;    /* |t-r| > atol and |t-r| > rtol*|r| (Polygraphy: passes if either holds) */
+    guint64 n;         /* pairs */
+    guint64 finite;    /* both finite */
+    guint64 unequal;   /* finite and different */
+    guint64 over_sum;  /* |t-r| > atol + rtol*|r|           (numpy, trtexec) */
+    guint64 over_both; /* |t-r| > atol and |t-r| > rtol*|r| (Polygraphy: passes if either holds) */
     guint64 ref_subnormal, test_subnormal;
     double sum_abs, sum_abs2, max_abs;
     double sum_rel, max_rel; /* over r != 0 */

@@ -12,8 +12,8 @@
 
 #include "tensor/kernel.h"
 
-/* Bytes of a vector register. Doubles carry the sums; whatever is exact in fp32 (extremes, equality,
- * subnormals, steps) is done there with twice the lanes. */
+/* Bytes of a vector register. Doubles carry the sums; whatever is exact in fp32 (extremes,
+ * equality, subnormals, steps) is done there with twice the lanes. */
 #ifndef CT_VECTOR
 #define CT_VECTOR 16
 #endif
@@ -446,8 +446,7 @@ static gboolean pair_f32(const float *r, const float *t, gsize n, const CtPairRu
     out->n += n;
     while (n > 0) {
         gsize m = MIN(n, (gsize)BLOCK);
-        if (is_plain(r, t, m, rule, ulp, out) ||
-            exact_pass(r, t, m, rule, ulp, out) == m) {
+        if (is_plain(r, t, m, rule, ulp, out) || exact_pass(r, t, m, rule, ulp, out) == m) {
             sums_pass(r, t, m, rule, out);
         } else {
             float x[BLOCK], y[BLOCK];

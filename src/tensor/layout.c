@@ -104,7 +104,8 @@ static CtTensor *from_vectorised(const CtTensor *t, guint k, gboolean hwc, gint6
         __builtin_mul_overflow((guint64)area, (guint64)n, &want) ||
         __builtin_mul_overflow(want, (guint64)padded, &want) || want > t->n) {
         g_set_error(error, CT_ERROR, CT_ERROR_USAGE,
-                    "%s: %" G_GUINT64_FORMAT " elements are too few for this layout", t->path, t->n);
+                    "%s: %" G_GUINT64_FORMAT " elements are too few for this layout", t->path,
+                    t->n);
         return NULL;
     }
     CtTensor *out = bytewise(t, (guint64)n * (guint64)c * (guint64)area, error);
@@ -137,15 +138,18 @@ CtTensor *ct_tensor_from_layout(const CtTensor *t, const char *layout, gint64 ch
 {
     g_autofree char *word = g_ascii_strdown(layout, -1);
     if (g_str_has_prefix(word, "dhwc") || g_str_has_prefix(word, "cdhw")) {
-        g_set_error(error, CT_ERROR, CT_ERROR_USAGE, "--layout %s: three spatial axes are not known",
-                    layout);
+        g_set_error(error, CT_ERROR, CT_ERROR_USAGE,
+                    "--layout %s: three spatial axes are not known", layout);
         return NULL;
     }
     gboolean nhwc = g_str_equal(word, "nhwc") || g_str_equal(word, "hwc");
     if (g_str_equal(word, "nchw") || g_str_equal(word, "chw") || g_str_equal(word, "linear"))
-        return t->fortran_order ? ct_tensor_c_order(t, error)
-                                : ct_tensor_transpose(t, (guint[CT_TENSOR_MAX_RANK]){0, 1, 2, 3, 4, 5, 6,
-                                                      7, 8, 9, 10, 11, 12, 13, 14, 15}, error);
+        return t->fortran_order
+                   ? ct_tensor_c_order(t, error)
+                   : ct_tensor_transpose(t,
+                                         (guint[CT_TENSOR_MAX_RANK]){0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
+                                                                     10, 11, 12, 13, 14, 15},
+                                         error);
     if (nhwc && t->rank >= 3 && t->rank <= 5) {
         guint order[CT_TENSOR_MAX_RANK] = {0}, batch = t->rank > 3 ? 1 : 0;
         order[batch] = t->rank - 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks the tensors in order of execution: the first that is wrong although its inputs are right. */
+/* Walks the tensors in order of execution: the first that is wrong although its inputs are right.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -83,13 +84,17 @@ static void why_type(const CtStep *s, CtWhy *out)
     double eps = ct_dtype_eps(s->effective), e = s->c.rel_rms;
     gboolean tf32 = s->effective == CT_F32 && e > 2e-5 && e < 3e-3;
     if (tf32)
-        *out = (CtWhy){CT_FAULT_TF32,
-                       g_strdup_printf("an error of %.2g everywhere: numbers with 10 bits (TF32, or "
-                                       "FP16 within) and not the 23 of FP32", e), 1, e};
+        *out =
+            (CtWhy){CT_FAULT_TF32,
+                    g_strdup_printf("an error of %.2g everywhere: numbers with 10 bits (TF32, or "
+                                    "FP16 within) and not the 23 of FP32",
+                                    e),
+                    1, e};
     else if (eps > 0 && e < 60 * eps)
         *out = (CtWhy){CT_FAULT_TYPE,
-                       g_strdup_printf("an error of %.2g is %.1f steps of %s: rounding that grows", e,
-                                       e / eps, ct_dtype_name(s->effective)), 1, e};
+                       g_strdup_printf("an error of %.2g is %.1f steps of %s: rounding that grows",
+                                       e, e / eps, ct_dtype_name(s->effective)),
+                       1, e};
     else
         *out = (CtWhy){CT_FAULT_UNKNOWN, NULL, 0, 0};
 }
@@ -106,8 +111,8 @@ static void explain(const CtSteps *all, guint at, const CtNumbers *x, const CtNu
         return;
     if (s->reduced && ct_why_square(s, x, in, out))
         return;
-    if (ct_why_small(s, x, out) || ct_why_clipped(s, x, out) ||
-        ct_why_scaled(x, allowed(s), out) || ct_why_moved(x, out))
+    if (ct_why_small(s, x, out) || ct_why_clipped(s, x, out) || ct_why_scaled(x, allowed(s), out) ||
+        ct_why_moved(x, out))
         return;
     gboolean tf32 = s->effective == CT_F32 && s->c.rel_rms < 3e-3;
     if (!tf32 && (ct_why_few(s, x, out) || ct_why_rows(s, x, in, out)))
@@ -174,18 +179,20 @@ static void scan_step(gpointer data)
     s->c.sums.test_min = scan.min;
     s->c.sums.test_max = scan.max;
     s->bad = scan.specials.nan + scan.specials.pos_inf + scan.specials.neg_inf > 0;
-    double limit = ct_dtype_max(s->reduced ? s->effective : t->dtype), share = scan.n ? (double)scan.at_max / (double)scan.n : 0;
+    double limit = ct_dtype_max(s->reduced ? s->effective : t->dtype),
+           share = scan.n ? (double)scan.at_max / (double)scan.n : 0;
     if (s->bad || scan.n < 8)
         return;
     if (scan.at_max >= 3 && share > 0.0005 && t->dtype != CT_BOOL) {
         s->loss = TRUE;
         s->why = (CtWhy){CT_FAULT_SATURATION,
                          g_strdup_printf("%.2f%% of the elements stand at the end of %s (%.5g)",
-                                         100 * share, ct_dtype_name(s->effective), limit), share, limit};
+                                         100 * share, ct_dtype_name(s->effective), limit),
+                         share, limit};
     } else if (scan.min == scan.max) {
         s->loss = TRUE;
-        s->why = (CtWhy){CT_FAULT_CONSTANT,
-                         g_strdup_printf("every element is %.5g", scan.min), 1, scan.min};
+        s->why = (CtWhy){CT_FAULT_CONSTANT, g_strdup_printf("every element is %.5g", scan.min), 1,
+                         scan.min};
     } else if (scan.dead_channels) {
         s->loss = TRUE;
         s->why = (CtWhy){CT_FAULT_CONSTANT,
@@ -194,17 +201,19 @@ static void scan_step(gpointer data)
                          (double)scan.dead_channels / scan.n_channels, 0};
     } else if (s->reduced && scan.subnormal * 4 > scan.finite) {
         s->loss = TRUE;
-        s->why = (CtWhy){CT_FAULT_UNDERFLOW,
-                         g_strdup_printf("%.1f%% of the elements are below %.3g, where %s loses digits",
-                                         100.0 * (double)scan.subnormal / (double)scan.finite,
-                                         ct_dtype_min_normal(s->effective), ct_dtype_name(s->effective)),
-                         (double)scan.subnormal / (double)scan.finite, 0};
+        s->why =
+            (CtWhy){CT_FAULT_UNDERFLOW,
+                    g_strdup_printf("%.1f%% of the elements are below %.3g, where %s loses digits",
+                                    100.0 * (double)scan.subnormal / (double)scan.finite,
+                                    ct_dtype_min_normal(s->effective), ct_dtype_name(s->effective)),
+                    (double)scan.subnormal / (double)scan.finite, 0};
     } else if (s->reduced && MAX(fabs(scan.min), fabs(scan.max)) > limit / 4) {
         s->loss = TRUE;
         s->why = (CtWhy){CT_FAULT_OVERFLOW,
                          g_strdup_printf("it reaches %.5g, near the end of %s (%.5g)",
                                          MAX(fabs(scan.min), fabs(scan.max)),
-                                         ct_dtype_name(s->effective), limit), 0, MAX(fabs(scan.min), fabs(scan.max))};
+                                         ct_dtype_name(s->effective), limit),
+                         0, MAX(fabs(scan.min), fabs(scan.max))};
     }
 }
 

@@ -117,8 +117,8 @@ static gboolean descr_dtype(const char *descr, CtDtype *out)
     return ct_dtype_parse(descr, out);
 }
 
-CtTensor *ct_npy_parse(CtBytes *bytes, gsize offset, gsize len, const char *name,
-                       const char *place, GError **error)
+CtTensor *ct_npy_parse(CtBytes *bytes, gsize offset, gsize len, const char *name, const char *place,
+                       GError **error)
 {
     const guint8 *p = ct_bytes_data(bytes) + offset;
     if (len < 10 || memcmp(p, "\x93NUMPY", 6) != 0) {
@@ -178,8 +178,8 @@ gboolean ct_read_npz(CtTensorSet *set, CtBytes *bytes, const char *path, GPtrArr
                                  m->method);
             continue;
         }
-        CtTensorItem *item = ct_tensor_set_add(
-            set, m->method ? CT_ITEM_NPY_DEFLATED : CT_ITEM_NPY, name, place);
+        CtTensorItem *item =
+            ct_tensor_set_add(set, m->method ? CT_ITEM_NPY_DEFLATED : CT_ITEM_NPY, name, place);
         if (!item)
             break;
         item->bytes = ct_bytes_ref(bytes);

@@ -101,8 +101,8 @@ char *ct_plain_name(const char *name)
 /* Names -> queue of items, since a name may come once for each iteration. */
 static GHashTable *index_of(const CtTensorSet *set, gboolean plain)
 {
-    GHashTable *h = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
-                                          (GDestroyNotify)g_ptr_array_unref);
+    GHashTable *h =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
     for (guint i = 0; i < set->items->len; i++) {
         CtTensorItem *item = set->items->pdata[i];
         char *key = plain ? ct_plain_name(item->name) : g_strdup(item->name);
@@ -199,24 +199,29 @@ static void pair_all(CtSteps *s, const CtTensorSet *ref, const CtTensorSet *test
                 continue;
             step->test = item;
             if (lone)
-                g_ptr_array_add(s->notes, g_strdup_printf("'%s' is compared with '%s', the only one "
-                                                          "there", step->name, item->name));
+                g_ptr_array_add(s->notes,
+                                g_strdup_printf("'%s' is compared with '%s', the only one "
+                                                "there",
+                                                step->name, item->name));
         }
     }
     for (guint i = 0; i < s->steps->len; i++) {
         CtStep *step = s->steps->pdata[i];
         const char *near = step->test ? NULL : nearest(test, used, step->name);
         if (!step->test)
-            step->problem = near ? g_strdup_printf("missing in the test (nearest: '%s'; --map pairs "
-                                                   "names)", near)
-                                 : g_strdup("missing in the test");
+            step->problem = near
+                                ? g_strdup_printf("missing in the test (nearest: '%s'; --map pairs "
+                                                  "names)",
+                                                  near)
+                                : g_strdup("missing in the test");
     }
     for (guint i = 0; i < test->items->len; i++)
         if (!g_hash_table_contains(used, test->items->pdata[i]))
             g_ptr_array_add(s->extra, g_strdup(((CtTensorItem *)test->items->pdata[i])->name));
 }
 
-static gboolean apply_layout(CtTensor **t, const char *layout, const CtTensor *other, GError **error)
+static gboolean apply_layout(CtTensor **t, const char *layout, const CtTensor *other,
+                             GError **error)
 {
     if (!layout)
         return TRUE;

@@ -13,9 +13,9 @@ typedef enum {
     CT_PICKLE_TEXT,
     CT_PICKLE_TUPLE,
     CT_PICKLE_LIST,
-    CT_PICKLE_DICT,   /* kids: key, value, key, value ... */
-    CT_PICKLE_GLOBAL, /* text: "module name" */
-    CT_PICKLE_CALL,   /* kids: function, arguments (a tuple), then states given later */
+    CT_PICKLE_DICT,       /* kids: key, value, key, value ... */
+    CT_PICKLE_GLOBAL,     /* text: "module name" */
+    CT_PICKLE_CALL,       /* kids: function, arguments (a tuple), then states given later */
     CT_PICKLE_PERSISTENT, /* kids: the id */
     CT_PICKLE_MARK,
 } CtPickleType;

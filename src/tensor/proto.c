@@ -57,10 +57,10 @@ char *ct_proto_text(const CtProtoField *f)
 
 gboolean ct_onnx_dtype(guint64 number, gint *out)
 {
-    static const gint map[] = {-1,      CT_F32, CT_U8,      CT_I8,  CT_U16, CT_I16,     CT_I32,
-                               CT_I64,  -1,     CT_BOOL,    CT_F16, CT_F64, CT_U32,     CT_U64,
-                               CT_C64,  CT_C128, CT_BF16,   CT_F8_E4M3, -1, CT_F8_E5M2, -1,
-                               CT_U4,   CT_I4,  CT_F4_E2M1};
+    static const gint map[] = {-1,     CT_F32,     CT_U8,  CT_I8,   CT_U16,  CT_I16,
+                               CT_I32, CT_I64,     -1,     CT_BOOL, CT_F16,  CT_F64,
+                               CT_U32, CT_U64,     CT_C64, CT_C128, CT_BF16, CT_F8_E4M3,
+                               -1,     CT_F8_E5M2, -1,     CT_U4,   CT_I4,   CT_F4_E2M1};
     if (number >= G_N_ELEMENTS(map) || map[number] < 0)
         return FALSE;
     *out = map[number];
@@ -172,17 +172,16 @@ static gboolean add_proto(CtTensorSet *set, CtBytes *bytes, const CtProto *m, co
     } else if (t.external) {
         ct_tensor_set_broken(set, name, place, "its data lie in another file");
     } else if (t.strings || !ct_onnx_dtype(t.type, &dtype)) {
-        ct_tensor_set_broken(set, name, place, "element type %" G_GUINT64_FORMAT
-                             " is not supported", t.type);
+        ct_tensor_set_broken(set, name, place,
+                             "element type %" G_GUINT64_FORMAT " is not supported", t.type);
     } else if (t.raw.data) {
         tensor = ct_tensor_over(bytes, (gsize)(t.raw.data - ct_bytes_data(bytes)), t.raw.len,
                                 (CtDtype)dtype, t.rank, t.dims, name, place, &error);
     } else {
         gsize len = values->len;
-        CtBytes *own_bytes =
-            ct_bytes_take(g_byte_array_free(g_steal_pointer(&values), FALSE), len);
-        tensor = ct_tensor_over(own_bytes, 0, len, (CtDtype)dtype, t.rank, t.dims, name, place,
-                                &error);
+        CtBytes *own_bytes = ct_bytes_take(g_byte_array_free(g_steal_pointer(&values), FALSE), len);
+        tensor =
+            ct_tensor_over(own_bytes, 0, len, (CtDtype)dtype, t.rank, t.dims, name, place, &error);
         ct_bytes_unref(own_bytes);
     }
     if (error)

@@ -26,11 +26,12 @@ static gboolean storage_dtype(const CtPickleNode *type, CtDtype *out)
     static const struct {
         const char *name;
         CtDtype dtype;
-    } known[] = {{"DoubleStorage", CT_F64}, {"FloatStorage", CT_F32}, {"HalfStorage", CT_F16},
-                 {"BFloat16Storage", CT_BF16}, {"LongStorage", CT_I64}, {"IntStorage", CT_I32},
-                 {"ShortStorage", CT_I16}, {"CharStorage", CT_I8}, {"ByteStorage", CT_U8},
-                 {"BoolStorage", CT_BOOL}, {"ComplexFloatStorage", CT_C64},
-                 {"ComplexDoubleStorage", CT_C128}};
+    } known[] = {{"DoubleStorage", CT_F64},       {"FloatStorage", CT_F32},
+                 {"HalfStorage", CT_F16},         {"BFloat16Storage", CT_BF16},
+                 {"LongStorage", CT_I64},         {"IntStorage", CT_I32},
+                 {"ShortStorage", CT_I16},        {"CharStorage", CT_I8},
+                 {"ByteStorage", CT_U8},          {"BoolStorage", CT_BOOL},
+                 {"ComplexFloatStorage", CT_C64}, {"ComplexDoubleStorage", CT_C128}};
     const char *name = type && type->type == CT_PICKLE_GLOBAL ? strchr(type->text, ' ') : NULL;
     for (gsize i = 0; name && i < G_N_ELEMENTS(known); i++)
         if (g_str_equal(name + 1, known[i].name))
@@ -158,10 +159,9 @@ static CtTensor *make_tensor(Reader *r, const CtPickleNode *args, const char *na
         t = ct_tensor_over(bytes, offset + skip, len - skip, dtype, rank, dims, name, place, error);
     } else {
         /* A view may repeat elements (expand), but not so often that it is a bomb. */
-        g_autoptr(CtBytes) copy =
-            n / 64 <= len ? gather(ct_bytes_data(bytes) + offset, len, esize, rank, dims, strides,
-                                   first->number, n)
-                          : NULL;
+        g_autoptr(CtBytes) copy = n / 64 <= len ? gather(ct_bytes_data(bytes) + offset, len, esize,
+                                                         rank, dims, strides, first->number, n)
+                                                : NULL;
         if (!copy) {
             ct_tensor_bad(error, place, offset, "strides lead outside its storage");
             return NULL;
@@ -238,7 +238,8 @@ static void walk(Reader *r, CtPickleNode *n, const char *name, guint depth)
     n->open = TRUE;
     if (n->type == CT_PICKLE_CALL) {
         gboolean ordered = is(ct_pickle_kid(n, 0), "collections OrderedDict");
-        /* An OrderedDict is called empty and then filled: its items follow function and arguments. */
+        /* An OrderedDict is called empty and then filled: its items follow function and arguments.
+         */
         for (guint i = 2; ordered && i + 1 < n->kids->len; i += 2) {
             const CtPickleNode *key = n->kids->pdata[i];
             if (key->type != CT_PICKLE_TEXT)
@@ -251,10 +252,10 @@ static void walk(Reader *r, CtPickleNode *n, const char *name, guint depth)
     } else if (n->type == CT_PICKLE_DICT) {
         for (guint i = 0; i + 1 < n->kids->len; i += 2) {
             const CtPickleNode *key = n->kids->pdata[i];
-            g_autofree char *word =
-                key->type == CT_PICKLE_TEXT  ? g_strdup(key->text)
-                : key->type == CT_PICKLE_INT ? g_strdup_printf("%" G_GINT64_FORMAT, key->number)
-                                             : g_strdup("?");
+            g_autofree char *word = key->type == CT_PICKLE_TEXT ? g_strdup(key->text)
+                                    : key->type == CT_PICKLE_INT
+                                        ? g_strdup_printf("%" G_GINT64_FORMAT, key->number)
+                                        : g_strdup("?");
             g_autofree char *inner = below(name, word);
             walk(r, n->kids->pdata[i + 1], inner, depth + 1);
         }
@@ -279,17 +280,18 @@ gboolean ct_read_pt(CtTensorSet *set, CtBytes *bytes, const char *path, GPtrArra
             pickle = m;
     }
     if (!pickle)
-        return ct_tensor_bad(error, path, 0, "the archive holds neither arrays nor a PyTorch pickle");
+        return ct_tensor_bad(error, path, 0,
+                             "the archive holds neither arrays nor a PyTorch pickle");
     g_autofree char *prefix = g_strndup(pickle->name, strlen(pickle->name) - strlen("data.pkl"));
     g_autofree char *order = g_strdup_printf("%sbyteorder", prefix);
     Reader r = {set, bytes, path, prefix, by_name, FALSE, 0};
     const CtZipMember *byteorder = g_hash_table_lookup(by_name, order);
     if (byteorder && byteorder->method == 0 && byteorder->packed == 3)
         r.big_endian = memcmp(ct_bytes_data(bytes) + byteorder->offset, "big", 3) == 0;
-    g_autoptr(CtBytes) text =
-        pickle->method == 8 ? ct_zip_inflate(bytes, pickle->offset, pickle->packed, pickle->size,
-                                             pickle->crc, path, error)
-                            : ct_bytes_ref(bytes);
+    g_autoptr(CtBytes) text = pickle->method == 8
+                                  ? ct_zip_inflate(bytes, pickle->offset, pickle->packed,
+                                                   pickle->size, pickle->crc, path, error)
+                                  : ct_bytes_ref(bytes);
     if (!text)
         return FALSE;
     gboolean packed = pickle->method == 8;

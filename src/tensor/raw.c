@@ -57,8 +57,8 @@ gboolean ct_read_raw(CtTensorSet *set, CtBytes *bytes, const char *path,
     gsize used = (gsize)((t->n * ct_dtype_bits(o.dtype) + 7) / 8);
     if (used != len) {
         ct_tensor_free(t);
-        return ct_tensor_bad(error, path, used, "the file has %zu bytes, type and shape ask for %zu",
-                             len, used);
+        return ct_tensor_bad(error, path, used,
+                             "the file has %zu bytes, type and shape ask for %zu", len, used);
     }
     CtTensorItem *item = ct_tensor_set_add(set, CT_ITEM_READY, name, path);
     item->tensor = t;

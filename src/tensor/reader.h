@@ -9,23 +9,23 @@
 #include "tensor/tensor.h"
 
 typedef enum {
-    CT_ITEM_READY,      /* `tensor` is complete */
-    CT_ITEM_NPY,        /* bytes[offset, +len) is an npy file */
+    CT_ITEM_READY, /* `tensor` is complete */
+    CT_ITEM_NPY,   /* bytes[offset, +len) is an npy file */
     CT_ITEM_NPY_DEFLATED,
     CT_ITEM_NPY_BASE64,
-    CT_ITEM_NUMBERS,    /* decimal numbers of a JSON array; `tensor` has the shape */
-    CT_ITEM_PT_BASE64,  /* a PyTorch archive of one tensor */
-    CT_ITEM_BROKEN,     /* only `problem` */
+    CT_ITEM_NUMBERS,   /* decimal numbers of a JSON array; `tensor` has the shape */
+    CT_ITEM_PT_BASE64, /* a PyTorch archive of one tensor */
+    CT_ITEM_BROKEN,    /* only `problem` */
 } CtItemKind;
 
 typedef struct {
     CtItemKind kind;
-    char *name;     /* as pairing uses it */
-    char *place;    /* "out.npz:logits.npy" */
-    char *group;    /* runner and iteration of Polygraphy; NULL without */
-    char *problem;  /* why it cannot be read (nullable) */
-    gint64 order;   /* number in front of the file's name, -1 without */
-    guint digits;   /* significant decimal digits of the format, 0 when exact */
+    char *name;    /* as pairing uses it */
+    char *place;   /* "out.npz:logits.npy" */
+    char *group;   /* runner and iteration of Polygraphy; NULL without */
+    char *problem; /* why it cannot be read (nullable) */
+    gint64 order;  /* number in front of the file's name, -1 without */
+    guint digits;  /* significant decimal digits of the format, 0 when exact */
     CtBytes *bytes;
     gsize offset, len;
     guint64 inflated; /* bytes after inflating */
@@ -61,8 +61,8 @@ CtTensor *ct_tensor_item_load(const CtTensorItem *item, GError **error);
 /* For the readers. */
 CtTensorItem *ct_tensor_set_add(CtTensorSet *set, CtItemKind kind, const char *name,
                                 const char *place);
-void ct_tensor_set_broken(CtTensorSet *set, const char *name, const char *place,
-                          const char *format, ...) G_GNUC_PRINTF(4, 5);
+void ct_tensor_set_broken(CtTensorSet *set, const char *name, const char *place, const char *format,
+                          ...) G_GNUC_PRINTF(4, 5);
 void ct_tensor_set_note(CtTensorSet *set, const char *format, ...) G_GNUC_PRINTF(2, 3);
 #define CT_MAX_TENSORS 200000u
 /* Sets *error: "FILE: offset N: ..." */
@@ -70,8 +70,8 @@ gboolean ct_tensor_bad(GError **error, const char *place, guint64 offset, const 
     G_GNUC_PRINTF(4, 5);
 
 /* Header and bounds of an npy file within bytes; the tensor refers to them. */
-CtTensor *ct_npy_parse(CtBytes *bytes, gsize offset, gsize len, const char *name,
-                       const char *place, GError **error);
+CtTensor *ct_npy_parse(CtBytes *bytes, gsize offset, gsize len, const char *name, const char *place,
+                       GError **error);
 /* A tensor over a range of bytes; fails when the shape does not fit. */
 CtTensor *ct_tensor_over(CtBytes *bytes, gsize offset, gsize available, CtDtype dtype, guint rank,
                          const gint64 *dims, const char *name, const char *place, GError **error);

@@ -92,9 +92,11 @@ static double rms(const double *x, gsize n)
 gboolean ct_why_sum(const CtSteps *all, guint step, const CtNumbers *x, guint a, guint b,
                     const CtStepOptions *o, CtWhy *out)
 {
-    const CtStep *sa = all->steps->pdata[a], *sb = all->steps->pdata[b], *s = all->steps->pdata[step];
+    const CtStep *sa = all->steps->pdata[a], *sb = all->steps->pdata[b],
+                 *s = all->steps->pdata[step];
     g_autoptr(CtNumbers) na = ct_numbers_load(sa, o), nb = ct_numbers_load(sb, o);
-    if (!na || !nb || na->n != x->n || nb->n != x->n || !na->ref || !nb->ref || !na->test || !nb->test)
+    if (!na || !nb || na->n != x->n || nb->n != x->n || !na->ref || !nb->ref || !na->test ||
+        !nb->test)
         return FALSE;
     double ra = rms(na->ref, x->n), rb = rms(nb->ref, x->n), rx = rms(x->ref, x->n);
     gboolean a_large = ra >= rb;
@@ -111,19 +113,23 @@ gboolean ct_why_sum(const CtSteps *all, guint step, const CtNumbers *x, guint a,
     double share = had ? (double)gone / (double)had : 0;
     if (share >= 0.1) {
         double unit = eps > 0 ? exp2(floor(log2(high))) * eps : 0;
-        *out = (CtWhy){CT_FAULT_ABSORPTION,
-                       g_strdup_printf("it is %s + %s: in %.1f%% of the elements the smaller one "
-                                       "(%s, rms %.3g) changes nothing, because %s is %.3g times larger "
-                                       "and a step of %s beside %.4g is %.3g", ls->name, ss->name,
-                                       100 * share, ss->name, low, ls->name, high / low,
-                                       ct_dtype_name(s->effective), high, unit), share, high / low};
+        *out = (CtWhy){
+            CT_FAULT_ABSORPTION,
+            g_strdup_printf("it is %s + %s: in %.1f%% of the elements the smaller one "
+                            "(%s, rms %.3g) changes nothing, because %s is %.3g times larger "
+                            "and a step of %s beside %.4g is %.3g",
+                            ls->name, ss->name, 100 * share, ss->name, low, ls->name, high / low,
+                            ct_dtype_name(s->effective), high, unit),
+            share, high / low};
         return TRUE;
     }
     if (rx < 0.03 * low && s->bad) {
-        *out = (CtWhy){CT_FAULT_CANCELLATION,
-                       g_strdup_printf("it is %s + %s: %.4g and %.4g cancel to %.3g, so their errors "
-                                       "count %.0f times", ls->name, ss->name, high, low, rx,
-                                       high / rx), 1, high / rx};
+        *out =
+            (CtWhy){CT_FAULT_CANCELLATION,
+                    g_strdup_printf("it is %s + %s: %.4g and %.4g cancel to %.3g, so their errors "
+                                    "count %.0f times",
+                                    ls->name, ss->name, high, low, rx, high / rx),
+                    1, high / rx};
         return TRUE;
     }
     return FALSE;

@@ -144,27 +144,30 @@ static void judge(CtRuns *r)
     gboolean rounding = t->max_ulp_like < 4096 || t->rel_rms < 1e-5;
     if ((t->nonfinite || t->huge) && t->differing) {
         r->kind = "uninitialised";
-        r->text = g_strdup_printf("%" G_GUINT64_FORMAT " of the differing elements are NaN, Inf or huge "
-                                  "in one of the runs: memory is read that nobody wrote",
-                                  MAX(t->nonfinite, t->huge));
+        r->text =
+            g_strdup_printf("%" G_GUINT64_FORMAT " of the differing elements are NaN, Inf or huge "
+                            "in one of the runs: memory is read that nobody wrote",
+                            MAX(t->nonfinite, t->huge));
     } else if (rounding && t->groups < r->n_runs && r->n_runs >= 3) {
         r->kind = "tactic";
-        r->text = g_strdup_printf("the %u runs fall into %u groups that are equal to the bit, apart by "
-                                  "rounding: another kernel (tactic, algorithm) was chosen",
-                                  r->n_runs, t->groups);
+        r->text =
+            g_strdup_printf("the %u runs fall into %u groups that are equal to the bit, apart by "
+                            "rounding: another kernel (tactic, algorithm) was chosen",
+                            r->n_runs, t->groups);
     } else if (rounding) {
         r->kind = "atomics";
-        r->text = g_strdup_printf("differences are of rounding size in %.3g%% of the elements: sums in "
-                                  "another order (atomics, split-K), or another tactic",
-                                  100 * share);
+        r->text =
+            g_strdup_printf("differences are of rounding size in %.3g%% of the elements: sums in "
+                            "another order (atomics, split-K), or another tactic",
+                            100 * share);
     } else {
         r->kind = "race";
-        r->text = g_strdup_printf("%.3g%% of the elements differ by far more than rounding (up to %.4g), "
-                                  "%s: a race, a missing synchronisation or a buffer used again too "
-                                  "early",
-                                  100 * share, t->max_abs,
-                                  t->longest_run > 0.5 && t->differing > 8 ? "in one stretch"
-                                                                           : "scattered");
+        r->text = g_strdup_printf(
+            "%.3g%% of the elements differ by far more than rounding (up to %.4g), "
+            "%s: a race, a missing synchronisation or a buffer used again too "
+            "early",
+            100 * share, t->max_abs,
+            t->longest_run > 0.5 && t->differing > 8 ? "in one stretch" : "scattered");
     }
 }
 

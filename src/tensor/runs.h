@@ -7,8 +7,8 @@
 typedef struct {
     char *name, *shape, *where; /* where: of the largest difference */
     gboolean missing;
-    guint groups;        /* of runs with equal bytes */
-    guint64 differing;   /* elements that are not the same in all runs */
+    guint groups;      /* of runs with equal bytes */
+    guint64 differing; /* elements that are not the same in all runs */
     guint64 n;
     double max_abs, rel_rms; /* of the pair that is furthest apart */
     double max_ulp_like;     /* largest difference / (eps * magnitude) */
@@ -19,9 +19,9 @@ typedef struct {
 typedef struct {
     GPtrArray *tensors; /* CtRunsTensor, in order */
     guint n_runs, n_differ, n_missing;
-    gint first;         /* that differs, -1 without */
-    const char *kind;   /* NULL, "uninitialised", "race", "atomics", "tactic" */
-    char *text;         /* why it looks so */
+    gint first;       /* that differs, -1 without */
+    const char *kind; /* NULL, "uninitialised", "race", "atomics", "tactic" */
+    char *text;       /* why it looks so */
 } CtRuns;
 
 CtRuns *ct_runs_compare(GPtrArray *sets, GError **error); /* of CtTensorSet */

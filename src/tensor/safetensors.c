@@ -84,8 +84,8 @@ gboolean ct_read_safetensors(CtTensorSet *set, CtBytes *bytes, const char *path,
     for (int i = 7; i >= 0; i--)
         size = size << 8 | p[i];
     if (size > MAX_HEADER || size > len - 8)
-        return ct_tensor_bad(error, path, 0,
-                             "safetensors header of %" G_GUINT64_FORMAT " bytes does not fit", size);
+        return ct_tensor_bad(
+            error, path, 0, "safetensors header of %" G_GUINT64_FORMAT " bytes does not fit", size);
     json_error_t json_error;
     json_t *root = json_loadb((const char *)p + 8, (gsize)size,
                               JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &json_error);
@@ -96,9 +96,8 @@ gboolean ct_read_safetensors(CtTensorSet *set, CtBytes *bytes, const char *path,
     }
     const char *name;
     json_t *value;
-    json_object_foreach(root, name, value)
-        if (!g_str_equal(name, "__metadata__"))
-            add_tensor(set, bytes, 8 + (gsize)size, path, name, value);
+    json_object_foreach(root, name, value) if (!g_str_equal(name, "__metadata__"))
+        add_tensor(set, bytes, 8 + (gsize)size, path, name, value);
     json_decref(root);
     return TRUE;
 }

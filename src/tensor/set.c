@@ -47,8 +47,8 @@ CtTensorItem *ct_tensor_set_add(CtTensorSet *set, CtItemKind kind, const char *n
     return item;
 }
 
-void ct_tensor_set_broken(CtTensorSet *set, const char *name, const char *place,
-                          const char *format, ...)
+void ct_tensor_set_broken(CtTensorSet *set, const char *name, const char *place, const char *format,
+                          ...)
 {
     CtTensorItem *item = ct_tensor_set_add(set, CT_ITEM_BROKEN, name, place);
     if (!item)
@@ -191,7 +191,8 @@ static gint natural(const char *a, const char *b)
 {
     while (*a && *b) {
         if (g_ascii_isdigit(*a) && g_ascii_isdigit(*b)) {
-            guint64 x = g_ascii_strtoull(a, (char **)&a, 10), y = g_ascii_strtoull(b, (char **)&b, 10);
+            guint64 x = g_ascii_strtoull(a, (char **)&a, 10),
+                    y = g_ascii_strtoull(b, (char **)&b, 10);
             if (x != y)
                 return x < y ? -1 : 1;
             continue;
@@ -246,8 +247,8 @@ static gint64 leading_number(const char *name, gsize *len)
 
 static gboolean worth_reading(const char *name)
 {
-    static const char *const endings[] = {".npy", ".npz", ".safetensors", ".json", ".pt", ".pth",
-                                          ".bin", ".pb", ".raw", ".dat", ".ckpt"};
+    static const char *const endings[] = {".npy", ".npz", ".safetensors", ".json", ".pt",  ".pth",
+                                          ".bin", ".pb",  ".raw",         ".dat",  ".ckpt"};
     for (gsize i = 0; i < G_N_ELEMENTS(endings); i++)
         if (g_str_has_suffix(name, endings[i]))
             return TRUE;
@@ -328,7 +329,8 @@ static CtTensorSet *open_folder(const char *path, const CtReadOptions *options, 
         if (!g_str_equal(names->pdata[i], "tensor_summary.json"))
             add_file(set, path, names->pdata[i], options, summary);
     if (set->items->len == 0) {
-        g_set_error(error, CT_ERROR, CT_ERROR_NOT_FOUND, "%s: no tensor files in this folder", path);
+        g_set_error(error, CT_ERROR, CT_ERROR_NOT_FOUND, "%s: no tensor files in this folder",
+                    path);
         return NULL;
     }
     guint numbered = 0;
@@ -380,14 +382,13 @@ static CtBytes *decoded(const CtTensorItem *item, GError **error)
 static CtTensor *load_pt(const CtTensorItem *item, GError **error)
 {
     g_autoptr(CtBytes) bytes = decoded(item, error);
-    g_autoptr(CtTensorSet) set =
-        bytes ? ct_tensor_set_read(bytes, item->place, NULL, error) : NULL;
+    g_autoptr(CtTensorSet) set = bytes ? ct_tensor_set_read(bytes, item->place, NULL, error) : NULL;
     if (!set)
         return NULL;
     const CtTensorItem *first = set->items->pdata[0];
-    return first->kind == CT_ITEM_READY ? ct_tensor_item_load(first, error)
-                                        : (ct_tensor_bad(error, item->place, item->offset,
-                                                         "holds no tensor"), NULL);
+    return first->kind == CT_ITEM_READY
+               ? ct_tensor_item_load(first, error)
+               : (ct_tensor_bad(error, item->place, item->offset, "holds no tensor"), NULL);
 }
 
 CtTensor *ct_tensor_item_load(const CtTensorItem *item, GError **error)

@@ -44,18 +44,18 @@ const char *ct_fault_id(CtFault fault);    /* "overflow" */
 const char *ct_fault_title(CtFault fault); /* "beyond the range of the type" */
 
 typedef struct {
-    char *name, *shape, *types; /* "fp32/fp16" */
+    char *name, *shape, *types;     /* "fp32/fp16" */
     const CtTensorItem *ref, *test; /* borrowed; NULL when missing */
     gboolean compared, reduced; /* reduced: the test's numbers are all of a 16-bit type or less */
     CtDtype effective;          /* type that the test's numbers fit into */
     gboolean untold;            /* they do not tell; `effective` is a guess */
     char *problem;              /* why it was not compared */
     CtComparison c;
-    char *first_at, *worst_at;  /* places, nullable */
-    char *op;                   /* from a graph (nullable) */
-    GArray *inputs;             /* guint: steps whose outputs go in; with a graph */
+    char *first_at, *worst_at;         /* places, nullable */
+    char *op;                          /* from a graph (nullable) */
+    GArray *inputs;                    /* guint: steps whose outputs go in; with a graph */
     gboolean graph_input, weights_bad; /* a weight of the operation is not finite */
-    gboolean bad, loss;         /* set by ct_locate */
+    gboolean bad, loss;                /* set by ct_locate */
     double input_error;
     CtWhy why;
 } CtStep;
@@ -65,14 +65,14 @@ typedef struct {
     GPtrArray *notes; /* char * */
     GPtrArray *extra; /* char *: names only in the test */
     guint n_compared, n_failed;
-    gint first_bad;   /* index of a step, -1 without */
-    gboolean graph;   /* inputs are known */
+    gint first_bad;     /* index of a step, -1 without */
+    gboolean graph;     /* inputs are known */
     gboolean unordered; /* the order of the steps is only that of their names */
 } CtSteps;
 
 typedef struct {
     CtCompareOptions compare;
-    GHashTable *map;    /* reference name -> test name (nullable) */
+    GHashTable *map; /* reference name -> test name (nullable) */
     gboolean by_order;
     const char *ref_layout, *test_layout; /* nullable */
 } CtStepOptions;

@@ -55,7 +55,9 @@ char *ct_tensor_shape(const CtTensor *t)
 static float f8_e4m3(guint8 v)
 {
     guint e = (v >> 3) & 15, m = v & 7;
-    float x = (v & 0x7f) == 0x7f ? NAN : e ? ldexpf(1 + m / 8.0f, (int)e - 7) : ldexpf(m / 8.0f, -6);
+    float x = (v & 0x7f) == 0x7f ? NAN
+              : e                ? ldexpf(1 + m / 8.0f, (int)e - 7)
+                                 : ldexpf(m / 8.0f, -6);
     return v & 0x80 ? -x : x;
 }
 

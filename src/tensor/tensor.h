@@ -33,8 +33,8 @@ typedef enum {
     CT_N_DTYPES,
 } CtDtype;
 
-const char *ct_dtype_name(CtDtype dtype);   /* "fp32", "bf16", "fp8_e4m3", "int8" ... */
-guint ct_dtype_bits(CtDtype dtype);         /* of one element */
+const char *ct_dtype_name(CtDtype dtype); /* "fp32", "bf16", "fp8_e4m3", "int8" ... */
+guint ct_dtype_bits(CtDtype dtype);       /* of one element */
 gboolean ct_dtype_is_float(CtDtype dtype);
 gboolean ct_dtype_is_complex(CtDtype dtype);
 /* Any spelling in use: float32, f4, <f2, FLOAT, F16, torch.half, kHALF, e4m3fn ... */
@@ -62,16 +62,16 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtBytes, ct_bytes_unref)
 gboolean ct_bytes_guard(void (*work)(gpointer data), gpointer data, GError **error);
 
 typedef struct {
-    char *name;  /* as the file calls it */
-    char *path;  /* file, with ":member" for archives */
+    char *name; /* as the file calls it */
+    char *path; /* file, with ":member" for archives */
     CtDtype dtype;
     gboolean big_endian;
     guint rank;
     gint64 dims[CT_TENSOR_MAX_RANK];
     gboolean fortran_order;
     CtBytes *bytes;
-    gsize offset; /* of the first element in bytes */
-    guint64 n;    /* elements */
+    gsize offset;  /* of the first element in bytes */
+    guint64 n;     /* elements */
     guint64 place; /* offset in the file, for messages */
 } CtTensor;
 

@@ -94,8 +94,9 @@ guint8 *ct_base64_decode(const CtBytes *bytes, gsize offset, gsize len, gsize *o
 /* Up to 19 digits and a small exponent are exact enough through integers; the rest takes strtod. */
 static gboolean number(const char **p, const char *end, double *out)
 {
-    static const double ten[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
-                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     const char *q = *p;
     gboolean negative = q < end && *q == '-';
     q += negative || (q < end && *q == '+');
@@ -142,8 +143,7 @@ CtTensor *ct_numbers_parse(const CtTensorItem *item, GError **error)
         double v;
         const char *at = p;
         if (!number(&p, end, &v)) {
-            ct_tensor_bad(error, item->place, item->offset + (guint64)(at - from),
-                          "not a number");
+            ct_tensor_bad(error, item->place, item->offset + (guint64)(at - from), "not a number");
             return NULL;
         }
         float f = (float)v;

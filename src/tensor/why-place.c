@@ -110,7 +110,8 @@ static gboolean why_shift(const CtNumbers *x, double before, CtWhy *out)
         return FALSE;
     *out = (CtWhy){CT_FAULT_SHIFT,
                    g_strdup_printf("shifted by %" G_GINT64_FORMAT " along axis %u: an offset, "
-                                   "padding or stride is wrong", best_by, best_axis),
+                                   "padding or stride is wrong",
+                                   best_by, best_axis),
                    1, (double)best_by};
     return TRUE;
 }
@@ -168,7 +169,8 @@ static gboolean why_channels_at(const CtNumbers *x, guint axis, CtWhy *out)
     *out = (CtWhy){CT_FAULT_CHANNELS,
                    reversed && n <= 4
                        ? g_strdup_printf("the %u channels of axis %u stand in reverse order "
-                                         "(RGB and BGR?)", (guint)n, axis)
+                                         "(RGB and BGR?)",
+                                         (guint)n, axis)
                        : g_strdup_printf("%u of %u channels of axis %u stand at another place "
                                          "(channel 0 of the test is %u of the reference)",
                                          moved, (guint)n, axis, map[0]),
@@ -200,9 +202,11 @@ static gboolean why_permuted(const CtNumbers *x, double before, CtWhy *out)
     /* Two large sets of the same distribution look alike when sorted, too: be strict. */
     if (all == 0 || sqrt(err / all) > 1e-3 || !better(sqrt(err / all), before))
         return FALSE;
-    *out = (CtWhy){CT_FAULT_PERMUTED,
-                   g_strdup("the test holds the same numbers at other places: an order of elements, "
-                            "rows or batches"), 1, 0};
+    *out =
+        (CtWhy){CT_FAULT_PERMUTED,
+                g_strdup("the test holds the same numbers at other places: an order of elements, "
+                         "rows or batches"),
+                1, 0};
     return TRUE;
 }
 
@@ -298,7 +302,8 @@ gboolean ct_why_scaled(const CtNumbers *x, double tolerance, CtWhy *out)
     gboolean offset = fabs(f.b) > 1e-3 * fabs(f.a);
     const char *hint = fabs(f.a * 255 - 1) < 0.02 || fabs(f.a / 255 - 1) < 0.02
                            ? ": a division by 255 is missing or done twice"
-                           : offset && fabs(f.a - 1) < 0.01 ? ": a mean or zero point" : "";
+                       : offset && fabs(f.a - 1) < 0.01 ? ": a mean or zero point"
+                                                        : "";
     char *text = offset ? g_strdup_printf("test = %.5g * reference %+.5g%s", f.a, f.b, hint)
                         : g_strdup_printf("test = %.5g * reference%s", f.a, hint);
     *out = (CtWhy){CT_FAULT_SCALE, text, 1, f.a};

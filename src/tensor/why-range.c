@@ -48,18 +48,26 @@ guint ct_op_kind(const CtStep *step)
     static const struct {
         const char *word;
         guint kind;
-    } words[] = {{"norm", CT_OP_NORM | CT_OP_SQUARE}, {"/ln", CT_OP_NORM | CT_OP_SQUARE},
-                 {"ln_", CT_OP_NORM | CT_OP_SQUARE}, {"rms", CT_OP_NORM | CT_OP_SQUARE},
-                 {"variance", CT_OP_SQUARE}, {"pow", CT_OP_SQUARE}, {"square", CT_OP_SQUARE},
-                 {"reducel2", CT_OP_SQUARE}, {"reducesumsq", CT_OP_SQUARE},
-                 {"softmax", CT_OP_SOFTMAX | CT_OP_EXP}, {"attn_prob", CT_OP_SOFTMAX | CT_OP_EXP},
-                 {"exp", CT_OP_EXP}, {"log", CT_OP_LOG}, {"sqrt", CT_OP_ROOT}, {"div", CT_OP_DIVIDE},
+    } words[] = {{"norm", CT_OP_NORM | CT_OP_SQUARE},
+                 {"/ln", CT_OP_NORM | CT_OP_SQUARE},
+                 {"ln_", CT_OP_NORM | CT_OP_SQUARE},
+                 {"rms", CT_OP_NORM | CT_OP_SQUARE},
+                 {"variance", CT_OP_SQUARE},
+                 {"pow", CT_OP_SQUARE},
+                 {"square", CT_OP_SQUARE},
+                 {"reducel2", CT_OP_SQUARE},
+                 {"reducesumsq", CT_OP_SQUARE},
+                 {"softmax", CT_OP_SOFTMAX | CT_OP_EXP},
+                 {"attn_prob", CT_OP_SOFTMAX | CT_OP_EXP},
+                 {"exp", CT_OP_EXP},
+                 {"log", CT_OP_LOG},
+                 {"sqrt", CT_OP_ROOT},
+                 {"div", CT_OP_DIVIDE},
                  {"reciprocal", CT_OP_DIVIDE}};
     guint kind = 0;
     g_autofree char *name = g_ascii_strdown(step->op ? step->op : step->name, -1);
     for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
-        if (strstr(name, words[i].word) &&
-            !(words[i].kind == CT_OP_LOG && strstr(name, "logit")))
+        if (strstr(name, words[i].word) && !(words[i].kind == CT_OP_LOG && strstr(name, "logit")))
             kind |= words[i].kind;
     return kind;
 }
@@ -110,18 +118,23 @@ static gboolean why_mask(const CtStep *s, const CtNumbers *x, const CtNumbers *i
 {
     double value, share, limit = ct_dtype_max(type_of(s));
     if (x->ref && is_mask(x->ref, x->n, &value, &share) && value <= -limit * 0.9) {
-        *out = (CtWhy){CT_FAULT_MASK,
-                       g_strdup_printf("a mask of %.5g in %.1f%% of the elements is beyond %s, which "
-                                       "ends at %.5g", value, 100 * share,
-                                       ct_dtype_name(type_of(s)), limit), share, value};
+        *out =
+            (CtWhy){CT_FAULT_MASK,
+                    g_strdup_printf("a mask of %.5g in %.1f%% of the elements is beyond %s, which "
+                                    "ends at %.5g",
+                                    value, 100 * share, ct_dtype_name(type_of(s)), limit),
+                    share, value};
         return TRUE;
     }
     const double *before = !in ? NULL : in->ref ? in->ref : in->test;
     if (before && (ct_op_kind(s) & (CT_OP_SOFTMAX | CT_OP_EXP)) &&
         is_mask(before, in->n, &value, &share) && value <= -9000) {
-        *out = (CtWhy){CT_FAULT_MASK,
-                       g_strdup_printf("the input is masked with %.5g; a row that is masked as a whole "
-                                       "has nothing to divide by", value), share, value};
+        *out = (CtWhy){
+            CT_FAULT_MASK,
+            g_strdup_printf("the input is masked with %.5g; a row that is masked as a whole "
+                            "has nothing to divide by",
+                            value),
+            share, value};
         return TRUE;
     }
     return FALSE;
@@ -140,11 +153,13 @@ static gboolean why_overflow(const CtStep *s, const CtNumbers *x, const CtNumber
             most = MAX(most, fabs(x->ref[i]));
         }
     if (beyond) {
-        *out = (CtWhy){CT_FAULT_OVERFLOW,
-                       g_strdup_printf("the reference reaches %.5g, %.3g times the end of %s (%.5g); "
-                                       "%zu elements (%.2f%%) are beyond", most, most / limit, type,
-                                       limit, beyond, 100.0 * (double)beyond / (double)x->n),
-                       (double)beyond / (double)x->n, most};
+        *out =
+            (CtWhy){CT_FAULT_OVERFLOW,
+                    g_strdup_printf("the reference reaches %.5g, %.3g times the end of %s (%.5g); "
+                                    "%zu elements (%.2f%%) are beyond",
+                                    most, most / limit, type, limit, beyond,
+                                    100.0 * (double)beyond / (double)x->n),
+                    (double)beyond / (double)x->n, most};
         return TRUE;
     }
     const double *before = !in ? NULL : in->ref ? in->ref : in->test;
@@ -153,23 +168,27 @@ static gboolean why_overflow(const CtStep *s, const CtNumbers *x, const CtNumber
     Range r = range_of(before, in->n);
     guint kind = ct_op_kind(s);
     if (kind & CT_OP_SQUARE && r.most * r.most > limit) {
-        *out = (CtWhy){CT_FAULT_OVERFLOW,
-                       g_strdup_printf("the input reaches %.5g; its square %.3g is %.3g times the end "
-                                       "of %s", r.most, r.most * r.most, r.most * r.most / limit,
-                                       type), 0, r.most * r.most};
+        *out =
+            (CtWhy){CT_FAULT_OVERFLOW,
+                    g_strdup_printf("the input reaches %.5g; its square %.3g is %.3g times the end "
+                                    "of %s",
+                                    r.most, r.most * r.most, r.most * r.most / limit, type),
+                    0, r.most * r.most};
         return TRUE;
     }
     if (kind & CT_OP_EXP && !(kind & CT_OP_SOFTMAX) && r.high > log(limit)) {
         *out = (CtWhy){CT_FAULT_OVERFLOW,
                        g_strdup_printf("the input reaches %.4g; exp of more than %.4g is beyond %s",
-                                       r.high, log(limit), type), 0, r.high};
+                                       r.high, log(limit), type),
+                       0, r.high};
         return TRUE;
     }
     if (kind & CT_OP_SOFTMAX && r.high > log(limit)) {
         *out = (CtWhy){CT_FAULT_SOFTMAX_NORM,
                        g_strdup_printf("the input reaches %.4g: exp without taking off the maximum "
-                                       "is beyond %s from %.4g on", r.high, type, log(limit)), 0,
-                       r.high};
+                                       "is beyond %s from %.4g on",
+                                       r.high, type, log(limit)),
+                       0, r.high};
         return TRUE;
     }
     return FALSE;
@@ -227,11 +246,12 @@ static gboolean why_eps(const CtStep *s, const CtNumbers *x, const CtNumbers *in
     }
     if (wrong == 0 || flat * 10 < wrong * 9 || flat_all > x->n / len * 9 / 10)
         return FALSE;
-    *out = (CtWhy){CT_FAULT_EPS,
-                   g_strdup_printf("%zu of %zu rows are wrong, and their inputs vary by no more than "
-                                   "%.2g: an epsilon below %.2g is zero or nearly so in %s", wrong,
-                                   x->n / len, most, smallest, ct_dtype_name(type_of(s))),
-                   (double)wrong * (double)len / (double)x->n, most};
+    *out =
+        (CtWhy){CT_FAULT_EPS,
+                g_strdup_printf("%zu of %zu rows are wrong, and their inputs vary by no more than "
+                                "%.2g: an epsilon below %.2g is zero or nearly so in %s",
+                                wrong, x->n / len, most, smallest, ct_dtype_name(type_of(s))),
+                (double)wrong * (double)len / (double)x->n, most};
     return TRUE;
 }
 
@@ -249,10 +269,11 @@ static char *undefined_places(const CtNumbers *x, const CtNumbers *in)
             zero += before[i] == 0;
         }
     if (bad && negative == bad)
-        return g_strdup_printf("all %zu NaN stand where the input is negative: a logarithm or a root",
-                               bad);
+        return g_strdup_printf(
+            "all %zu NaN stand where the input is negative: a logarithm or a root", bad);
     if (bad && zero == bad)
-        return g_strdup_printf("all %zu stand where the input is zero: a division or a logarithm", bad);
+        return g_strdup_printf("all %zu stand where the input is zero: a division or a logarithm",
+                               bad);
     return NULL;
 }
 
@@ -275,24 +296,29 @@ gboolean ct_why_nonfinite(const CtStep *s, const CtNumbers *x, const CtNumbers *
     if (first || s->graph_input || weight) {
         *out = (CtWhy){weight ? CT_FAULT_NAN_WEIGHT : CT_FAULT_NAN_INPUT,
                        g_strdup_printf("%zu of %zu elements are NaN or Inf before anything was "
-                                       "computed", bad, x->n), share, 0};
+                                       "computed",
+                                       bad, x->n),
+                       share, 0};
         return TRUE;
     }
     if (why_mask(s, x, in, out) || why_overflow(s, x, in, out) || why_eps(s, x, in, out))
         return TRUE;
     if (!x->ref && s->reduced && s->c.test.pos_inf + s->c.test.neg_inf > 0 && !s->c.test.nan) {
         double most = range_of(x->test, x->n).most, limit = ct_dtype_max(type_of(s));
-        *out = (CtWhy){CT_FAULT_OVERFLOW,
-                       g_strdup_printf("%zu of %zu elements are infinite, the finite ones reach %.5g; "
-                                       "%s ends at %.5g", bad, x->n, most, ct_dtype_name(type_of(s)),
-                                       limit), share, most};
+        *out =
+            (CtWhy){CT_FAULT_OVERFLOW,
+                    g_strdup_printf("%zu of %zu elements are infinite, the finite ones reach %.5g; "
+                                    "%s ends at %.5g",
+                                    bad, x->n, most, ct_dtype_name(type_of(s)), limit),
+                    share, most};
         return TRUE;
     }
     char *text = undefined_places(x, in);
     if (!text)
-        text = g_strdup_printf("%zu of %zu elements become NaN or Inf although all that comes in is "
-                               "finite%s", bad, x->n,
-                               s->compared && s->c.nan_both ? ", in the reference too" : "");
+        text = g_strdup_printf(
+            "%zu of %zu elements become NaN or Inf although all that comes in is "
+            "finite%s",
+            bad, x->n, s->compared && s->c.nan_both ? ", in the reference too" : "");
     *out = (CtWhy){CT_FAULT_UNDEFINED, text, share, 0};
     return TRUE;
 }
@@ -349,9 +375,12 @@ static gboolean why_one_value(const CtNumbers *x, CtWhy *out)
     Range t = range_of(x->test, x->n), r = range_of(x->ref, x->n);
     if (t.n < 2 || t.low != t.high || r.low == r.high)
         return FALSE;
-    *out = (CtWhy){CT_FAULT_CONSTANT,
-                   g_strdup_printf("every element is %.5g, the reference varies from %.4g to %.4g: not "
-                                   "computed, not copied, or flushed", t.low, r.low, r.high), 1, t.low};
+    *out = (CtWhy){
+        CT_FAULT_CONSTANT,
+        g_strdup_printf("every element is %.5g, the reference varies from %.4g to %.4g: not "
+                        "computed, not copied, or flushed",
+                        t.low, r.low, r.high),
+        1, t.low};
     return TRUE;
 }
 
@@ -362,7 +391,8 @@ gboolean ct_why_clipped(const CtStep *s, const CtNumbers *x, CtWhy *out)
     Range t = range_of(x->test, x->n), r = range_of(x->ref, x->n);
     gsize at_end = 0, beyond = 0;
     for (gsize i = 0; i < x->n; i++) {
-        gboolean top = x->test[i] == t.high && t.high > 0, bottom = x->test[i] == t.low && t.low < 0;
+        gboolean top = x->test[i] == t.high && t.high > 0,
+                 bottom = x->test[i] == t.low && t.low < 0;
         double end = top ? t.high : bottom ? -t.low : 0;
         at_end += top || bottom;
         beyond += (top || bottom) && fabs(x->ref[i]) > 1.01 * end && x->ref[i] * x->test[i] > 0;
@@ -371,20 +401,24 @@ gboolean ct_why_clipped(const CtStep *s, const CtNumbers *x, CtWhy *out)
     gboolean grid = l.distinct > 2 && l.distinct <= 256 && x->n >= 4 * l.distinct;
     if (beyond >= MAX(x->n / 2000, (gsize)3) && beyond * 10 >= at_end * 7) {
         double used = l.step, want = r.most / 127;
-        char *text = grid
-            ? g_strdup_printf("%.2f%% of the elements are clipped at %.5g, the reference reaches "
-                              "%.5g: the scale is %.4g, the data want %.4g (for 127 levels)",
-                              100.0 * (double)beyond / (double)x->n, t.most, r.most, used, want)
-            : g_strdup_printf("%.2f%% of the elements are clipped at %.5g, the reference reaches %.5g",
-                              100.0 * (double)beyond / (double)x->n, t.most, r.most);
+        char *text =
+            grid ? g_strdup_printf(
+                       "%.2f%% of the elements are clipped at %.5g, the reference reaches "
+                       "%.5g: the scale is %.4g, the data want %.4g (for 127 levels)",
+                       100.0 * (double)beyond / (double)x->n, t.most, r.most, used, want)
+                 : g_strdup_printf(
+                       "%.2f%% of the elements are clipped at %.5g, the reference reaches %.5g",
+                       100.0 * (double)beyond / (double)x->n, t.most, r.most);
         *out = (CtWhy){CT_FAULT_SATURATION, text, (double)beyond / (double)x->n, r.most / t.most};
         return TRUE;
     }
     if (grid && l.most / l.step < 48) {
-        *out = (CtWhy){CT_FAULT_COARSE_SCALE,
-                       g_strdup_printf("only %zu levels are in use: the scale is %.4g, the data want "
-                                       "%.4g (for 127 levels)", l.distinct, l.step, r.most / 127), 1,
-                       l.step * 127 / r.most};
+        *out =
+            (CtWhy){CT_FAULT_COARSE_SCALE,
+                    g_strdup_printf("only %zu levels are in use: the scale is %.4g, the data want "
+                                    "%.4g (for 127 levels)",
+                                    l.distinct, l.step, r.most / 127),
+                    1, l.step * 127 / r.most};
         return TRUE;
     }
     return FALSE;
@@ -410,12 +444,13 @@ gboolean ct_why_small(const CtStep *s, const CtNumbers *x, CtWhy *out)
     }
     if (!s->reduced || below == 0 || err_small < 0.5 * err || lost * 50 < nonzero)
         return FALSE;
-    *out = (CtWhy){CT_FAULT_UNDERFLOW,
-                   g_strdup_printf("%.1f%% of the elements became zero: they are below %.3g, where %s "
-                                   "loses digits (it ends at %.2g)",
-                                   100.0 * (double)lost / (double)x->n, normal, ct_dtype_name(type),
-                                   ct_dtype_min_subnormal(type)),
-                   (double)lost / (double)x->n, 0};
+    *out =
+        (CtWhy){CT_FAULT_UNDERFLOW,
+                g_strdup_printf("%.1f%% of the elements became zero: they are below %.3g, where %s "
+                                "loses digits (it ends at %.2g)",
+                                100.0 * (double)lost / (double)x->n, normal, ct_dtype_name(type),
+                                ct_dtype_min_subnormal(type)),
+                (double)lost / (double)x->n, 0};
     return TRUE;
 }
 
@@ -431,15 +466,17 @@ gboolean ct_why_rows(const CtStep *s, const CtNumbers *x, const CtNumbers *in, C
         double sum = 0;
         for (gsize i = 0; i < in->n; i++)
             sum += isfinite(before[i]) ? before[i] : 0;
-        double mean = r.n ? sum / (double)r.n : 0, sd = sqrt(row_variance(before, MIN(in->n,
-                                                                                       row_length(in))));
+        double mean = r.n ? sum / (double)r.n : 0,
+               sd = sqrt(row_variance(before, MIN(in->n, row_length(in))));
         if (s->reduced && r.most * r.most > ct_dtype_max(type_of(s)))
             return why_overflow(s, x, in, out);
         if (fabs(mean) > 20 * sd && sd > 0) {
-            *out = (CtWhy){CT_FAULT_CANCELLATION,
-                           g_strdup_printf("the norm takes off a mean of %.4g from values that vary by "
-                                           "%.3g: %s keeps too few digits of the difference", mean, sd,
-                                           ct_dtype_name(type_of(s))), 1, fabs(mean) / sd};
+            *out = (CtWhy){
+                CT_FAULT_CANCELLATION,
+                g_strdup_printf("the norm takes off a mean of %.4g from values that vary by "
+                                "%.3g: %s keeps too few digits of the difference",
+                                mean, sd, ct_dtype_name(type_of(s))),
+                1, fabs(mean) / sd};
             return TRUE;
         }
     }
@@ -455,11 +492,12 @@ gboolean ct_why_rows(const CtStep *s, const CtNumbers *x, const CtNumbers *in, C
             worst = MAX(worst, fabs(sum - 1));
         }
     }
-    *out = (CtWhy){CT_FAULT_SOFTMAX_NORM,
-                   kind & CT_OP_SOFTMAX
-                       ? g_strdup_printf("a row of the softmax sums to 1 +- %.3g", worst)
-                       : g_strdup("the sums of this normalisation lose digits in reduced precision"),
-                   1, worst};
+    *out =
+        (CtWhy){CT_FAULT_SOFTMAX_NORM,
+                kind & CT_OP_SOFTMAX
+                    ? g_strdup_printf("a row of the softmax sums to 1 +- %.3g", worst)
+                    : g_strdup("the sums of this normalisation lose digits in reduced precision"),
+                1, worst};
     return TRUE;
 }
 
@@ -479,11 +517,12 @@ gboolean ct_why_few(const CtStep *s, const CtNumbers *x, CtWhy *out)
     }
     if (wrong == 0 || wrong * 4 > x->n)
         return FALSE;
-    *out = (CtWhy){CT_FAULT_RACE,
-                   g_strdup_printf("%zu of %zu elements are far off (longest stretch %zu, %zu of them "
-                                   "zero), all others are right: a race, a missing synchronisation or "
-                                   "memory that was not written; --runs shows whether it repeats",
-                                   wrong, x->n, longest, zero), (double)wrong / (double)x->n,
-                   (double)longest};
+    *out =
+        (CtWhy){CT_FAULT_RACE,
+                g_strdup_printf("%zu of %zu elements are far off (longest stretch %zu, %zu of them "
+                                "zero), all others are right: a race, a missing synchronisation or "
+                                "memory that was not written; --runs shows whether it repeats",
+                                wrong, x->n, longest, zero),
+                (double)wrong / (double)x->n, (double)longest};
     return TRUE;
 }

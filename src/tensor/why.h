@@ -20,8 +20,15 @@ void ct_numbers_free(CtNumbers *x);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtNumbers, ct_numbers_free)
 
 /* What the operation is called, by the graph or by the tensor's name: ORed bits. */
-enum { CT_OP_NORM = 1, CT_OP_SOFTMAX = 2, CT_OP_SQUARE = 4, CT_OP_LOG = 8, CT_OP_ROOT = 16,
-       CT_OP_DIVIDE = 32, CT_OP_EXP = 64 };
+enum {
+    CT_OP_NORM = 1,
+    CT_OP_SOFTMAX = 2,
+    CT_OP_SQUARE = 4,
+    CT_OP_LOG = 8,
+    CT_OP_ROOT = 16,
+    CT_OP_DIVIDE = 32,
+    CT_OP_EXP = 64
+};
 guint ct_op_kind(const CtStep *step);
 
 /* why-place.c: the numbers are right and stand elsewhere, or are scaled. TRUE with *out set. */

@@ -124,8 +124,7 @@ GPtrArray *ct_zip_list(CtBytes *bytes, const char *place, GError **error)
         m->packed = (gsize)packed;
         if (le16(p + 8) & 1)
             m->method = 99; /* encrypted: not readable either */
-        if (!locate(data, len, offset, packed, &m->offset) ||
-            (m->method == 0 && size != packed)) {
+        if (!locate(data, len, offset, packed, &m->offset) || (m->method == 0 && size != packed)) {
             ct_tensor_bad(error, place, (guint64)(p - data), "member '%s' lies outside the file",
                           m->name);
             return NULL;
@@ -133,7 +132,8 @@ GPtrArray *ct_zip_list(CtBytes *bytes, const char *place, GError **error)
         p += 46 + name + extra + comment;
     }
     if (list->len != dir.n && list->len < CT_MAX_TENSORS) {
-        ct_tensor_bad(error, place, (guint64)(p - data), "directory entry %u is damaged", list->len);
+        ct_tensor_bad(error, place, (guint64)(p - data), "directory entry %u is damaged",
+                      list->len);
         return NULL;
     }
     return g_steal_pointer(&list);
@@ -150,8 +150,8 @@ CtBytes *ct_zip_inflate(CtBytes *bytes, gsize offset, gsize packed, guint64 size
     }
     guint8 *out = g_try_malloc(size ? size : 1);
     if (!out) {
-        g_set_error(error, CT_ERROR, CT_ERROR_LIMIT, "%s: no memory for %" G_GUINT64_FORMAT " bytes",
-                    place, size);
+        g_set_error(error, CT_ERROR, CT_ERROR_LIMIT,
+                    "%s: no memory for %" G_GUINT64_FORMAT " bytes", place, size);
         return NULL;
     }
     z_stream z = {0};
