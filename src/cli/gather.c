@@ -156,6 +156,10 @@ static gboolean read_paths(CtGather *g, char **paths, GError **error)
     CtCollectTotals totals = {0};
     for (; *paths; paths++)
         ct_collect_path(parse, g->ev, *paths, &hooks, &totals);
+    for (guint i = 0; g->texts && i < g->texts->len; i++) {
+        const CtGatherText *t = g_ptr_array_index(g->texts, i);
+        ct_parse_memory(parse, t->path, t->text, strlen(t->text));
+    }
     ct_parse_finish(parse);
     if (watch.drawn)
         fputs("\r\033[K", stderr);

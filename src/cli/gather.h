@@ -6,9 +6,15 @@
 #include "evidence/evidence.h"
 #include "kb/kb.h"
 
+/* A source that is no file: what a person says, the output of a test. */
+typedef struct {
+    char *path, *text;
+} CtGatherText;
+
 typedef struct {
     CtKb *kb;
     CtEvidence *ev;
+    const GPtrArray *texts; /* CtGatherText, read after the paths (nullable); set before ct_gather */
 } CtGather;
 
 void ct_gather_clear(CtGather *gather);

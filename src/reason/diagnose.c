@@ -273,6 +273,7 @@ static gboolean run(CtReason *r, GError **error)
     ct_presence_read(r);
     if (!ct_rules_run(r, error))
         return FALSE;
+    ct_answers_count(r);
     CtHypothesis *unknown = make_unknown(r);
     add_up(r);
     share_out(r, unknown);

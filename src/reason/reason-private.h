@@ -78,9 +78,13 @@ CtCovered ct_covered(CtReason *r, const char *kinds, const GArray *times_ns, gin
 
 /* ---- rules.c ---- */
 gboolean ct_rules_run(CtReason *r, GError **error);
+CtCandidate *ct_candidate_new(void);
 CtHypothesis *ct_hypothesis_new(const char *cause);
 void ct_hypothesis_free(gpointer hypothesis);
 void ct_candidate_free(gpointer candidate);
+
+/* ---- answers.c: what a person saw in a test adds to the cause that it points to ---- */
+void ct_answers_count(CtReason *r);
 
 /* ---- sentence.c ---- */
 typedef struct {

@@ -124,7 +124,7 @@ static char *sentence_of_row(CtReason *r, const Rule *rule, sqlite3_stmt *st, co
 
 /* ---- candidates ---- */
 
-static CtCandidate *candidate_new(void)
+CtCandidate *ct_candidate_new(void)
 {
     CtCandidate *c = g_new0(CtCandidate, 1);
     CtHypothesis *h = g_new0(CtHypothesis, 1);
@@ -155,7 +155,7 @@ void ct_candidate_free(gpointer data)
 
 CtHypothesis *ct_hypothesis_new(const char *cause)
 {
-    CtCandidate *c = candidate_new();
+    CtCandidate *c = ct_candidate_new();
     CtHypothesis *h = g_steal_pointer(&c->hypothesis);
     ct_candidate_free(c);
     h->cause = g_strdup(cause);
@@ -359,7 +359,7 @@ gboolean ct_rules_run(CtReason *r, GError **error)
         read_rule(st, r->zh, &rule);
         if (!c || strcmp(c->hypothesis->cause, rule.cause) != 0) {
             keep_if_it_holds(r, c);
-            c = candidate_new();
+            c = ct_candidate_new();
             c->hypothesis->cause = g_strdup(rule.cause);
         }
         try_rule(r, c, &rule);

@@ -85,6 +85,7 @@ static json_t *next_tests(const GPtrArray *next)
         for (guint k = 0; t->outcomes && k < t->outcomes->len; k++) {
             const CtOutcome *outcome = g_ptr_array_index(t->outcomes, k);
             json_t *tell = json_object();
+            json_object_set_new(tell, "outcome", text_or_null(outcome->cause));
             json_object_set_new(tell, "cause", text_or_null(outcome->cause));
             json_object_set_new(tell, "when", text_or_null(outcome->when));
             json_array_append_new(tells, tell);
