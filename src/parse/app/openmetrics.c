@@ -66,6 +66,21 @@ static const Metric metrics[] = {
     {"nv_gpu_memory_used_bytes", AS_FACT, "gpu.memory.used", "gpu.memory.used", "bytes", 1},
     {"nv_gpu_power_usage", AS_FACT, "gpu.power", "gpu.power", "W", 1},
     {"nv_gpu_power_limit", AS_FACT, "gpu.power.limit.current", NULL, NULL, 1},
+    {"all_smi_gpu_utilization", AS_FACT, "gpu.utilization", "gpu.util", "1/1", 0.01},
+    {"all_smi_gpu_memory_used_bytes", AS_FACT, "gpu.memory.used", "gpu.memory.used", "bytes", 1},
+    {"all_smi_gpu_memory_total_bytes", AS_FACT, "gpu.memory.total", NULL, NULL, 1},
+    {"all_smi_gpu_temperature_celsius", AS_FACT, "gpu.temperature", "gpu.temperature", "celsius",
+     1},
+    {"all_smi_gpu_power_consumption_watts", AS_FACT, "gpu.power", "gpu.power", "W", 1},
+    {"all_smi_gpu_frequency_mhz", AS_FACT, "gpu.clock.sm", "gpu.clock.sm", "Hz", 1e6},
+    {"nvidia_smi_utilization_gpu_ratio", AS_FACT, "gpu.utilization", "gpu.util", "1/1", 1},
+    {"nvidia_smi_memory_used_bytes", AS_FACT, "gpu.memory.used", "gpu.memory.used", "bytes", 1},
+    {"nvidia_smi_memory_total_bytes", AS_FACT, "gpu.memory.total", NULL, NULL, 1},
+    {"nvidia_smi_temperature_gpu", AS_FACT, "gpu.temperature", "gpu.temperature", "celsius", 1},
+    {"nvidia_smi_power_draw_watts", AS_FACT, "gpu.power", "gpu.power", "W", 1},
+    {"nvidia_smi_clocks_current_sm_clock_hz", AS_FACT, "gpu.clock.sm", "gpu.clock.sm", "Hz", 1},
+    {"nvidia_smi_ecc_errors_uncorrected_volatile_total", AS_FACT,
+     "gpu.ecc.volatile.uncorrectable", "gpu.ecc.uncorrected", "count", 1},
     {"nv_inference_request_success", AS_MODEL, "success", "requests", "count", 1},
     {"nv_inference_request_failure", AS_MODEL, "failure", "errors", "count", 1},
     {"nv_inference_pending_request_count", AS_MODEL, "pending", NULL, NULL, 1},
@@ -145,7 +160,7 @@ static void gpu_subject(State *st, CtEmit *emit, CtStr labels, char *out, gsize 
     if (!label(labels, "UUID", &uuid) && !label(labels, "uuid", &uuid))
         label(labels, "gpu_uuid", &uuid);
     label(labels, "pci_bus_id", &pci);
-    if (label(labels, "gpu", &index) && ct_str_uint(index, &n) && n < 1024)
+    if ((label(labels, "gpu_index", &index) || label(labels, "gpu", &index)) && ct_str_uint(index, &n) && n < 1024)
         g_snprintf(out, size, "gpu:%" G_GINT64_FORMAT, n);
     else
         g_snprintf(out, size, "gpu:%s", uuid.n ? CT_STR_BUF(ct_str_head(uuid, 60)) : "0");
@@ -369,7 +384,7 @@ static int sniff(const CtSniff *sniff)
 {
     static const char *const prefixes[] = {"DCGM_FI_", "nv_inference_", "nv_gpu_", "vllm:",
                                            "sglang:", "llamacpp:", "nv_energy", "nv_cache",
-                                           "nv_pinned", "nv_cpu"};
+                                           "nv_pinned", "nv_cpu", "all_smi_", "nvidia_smi_"};
     guint comments = 0, samples = 0;
     for (guint i = 0; i < sniff->n_lines; i++) {
         CtStr s = ct_sniff_line(sniff, i), name, labels;
@@ -386,8 +401,8 @@ static int sniff(const CtSniff *sniff)
 const CtParser ct_parser_openmetrics = {
     .id = "openmetrics",
     .summary = "scraped metrics of DCGM, Triton and language-model servers",
-    .doc = "The text format of Prometheus and OpenMetrics: DCGM_FI_* of dcgm-exporter, nv_* of "
-           "Triton, vllm:*, sglang:*, llamacpp:*. State of each GPU as gpu.* facts and, over "
+    .doc = "The text format of Prometheus and OpenMetrics: DCGM_FI_* of dcgm-exporter, nvidia_smi_* "
+           "and all_smi_* of other exporters, nv_* of Triton, vllm:*, sglang:*, llamacpp:*. State of each GPU as gpu.* facts and, over "
            "several scrapes, series; the last Xid; for each model the mean times of queue and "
            "computation; running and waiting requests and the use of the cache of language "
            "models. Values that DCGM marks as blank are left out.",

@@ -171,6 +171,8 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
     if (!s.n)
         return;
     if (ct_str_key_value(s, &key, &value)) {
+        if (ct_str_indent(raw) == 0 && (ct_str_eq(key, "Namespace") || ct_str_eq(key, "Roles")))
+            st->kubectl = TRUE;
         if (st->kubectl && kubectl(st, emit, line, raw, key, value)) {
             st->found++;
             return;
@@ -221,6 +223,10 @@ static int sniff(const CtSniff *sniff)
         return 80;
     if (ct_command_runs(c, "kubectl") && ct_command_word(c, "describe"))
         return 85;
+    if (ct_str_starts(ct_sniff_first(sniff), "Name: ") &&
+        ((ct_sniff_has(sniff, "Namespace: ") && ct_sniff_has(sniff, "Node: ")) ||
+         (ct_sniff_has(sniff, "Roles: ") && ct_sniff_has(sniff, "Labels: "))))
+        return 84;
     if (c && strstr(c, "nvidia-container-runtime/config"))
         return 85;
     return 0;
