@@ -11,6 +11,7 @@
 
 #ifdef CTR_REAL_CUDA_H
 #include <cuda.h>
+#undef cuGetProcAddress /* there it stands for _v2 */
 #else
 typedef unsigned CUresult;
 typedef int CUdevice;

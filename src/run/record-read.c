@@ -24,7 +24,8 @@ typedef struct {
 
 static gint64 wall(const Reading *r, gint64 mono_ns)
 {
-    return mono_ns - r->v.p.head.mono_ns + r->v.p.head.wall_ns;
+    /* Numbers of a stranger: they may wrap, not overflow. */
+    return (gint64)((guint64)mono_ns - (guint64)r->v.p.head.mono_ns + (guint64)r->v.p.head.wall_ns);
 }
 
 static char *dump_json(json_t *object)

@@ -44,7 +44,7 @@ static void add_error(GString *out, const CtRecordView *v, const CtKb *kb)
         gint64 when = f->call.t_ns;
         g_string_append_printf(out, "  %s: %s -> %d %s, %.3f s after the start\n",
                                i ? "first fault" : "first error", call, f->call.result,
-                               name ? name : "", (double)(when - v->t0_ns) / 1e9);
+                               name ? name : "", ((double)when - (double)v->t0_ns) / 1e9);
         g_autoptr(GPtrArray) names = ct_record_suspects(&v->p, f);
         for (guint k = 0; i == 1 && k < names->len; k++)
             g_string_append_printf(out, "%s%s", k ? ", " : "    in flight: ",

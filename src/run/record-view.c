@@ -77,6 +77,19 @@ char *ct_record_place(const struct ctw_process *p, const struct ctw_site *site)
     return out->len ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
 }
 
+static guint class_of(const struct ctw_process *p, guint fn)
+{
+    struct ctw_hook h;
+    return ctw_get_hook(p, fn, &h) ? h.cls : CTW_CLASS_OTHER;
+}
+
+/* Winding up at the end takes its time; the run is judged up to its last piece of work. */
+static gboolean is_work(const struct ctw_process *p, guint fn)
+{
+    guint cls = class_of(p, fn);
+    return cls == CTW_CLASS_LAUNCH || cls == CTW_CLASS_GRAPH_LAUNCH || cls == CTW_CLASS_COPY;
+}
+
 static void count_rings(CtRecordView *v)
 {
     for (guint i = 0; i < CTW_RINGS; i++) {
@@ -89,9 +102,14 @@ static void count_rings(CtRecordView *v)
         for (guint k = 0; k < CTW_N_CLASSES; k++)
             v->count[k] += r.count[k];
         v->t1_ns = MAX(v->t1_ns, r.last_ns);
-        for (guint64 back = 0; back < CTW_RING_ENTRIES && ctw_get_entry(&v->p, i, back, &e); back++)
-            v->t1_ns = MAX(v->t1_ns, e.t_ns);
+        for (guint64 back = 0; back < CTW_RING_ENTRIES && v->p.len; back++)
+            if (ctw_get_entry(&v->p, i, back, &e) && is_work(&v->p, e.fn)) {
+                v->end_ns = MAX(v->end_ns, e.t_ns);
+                break;
+            }
     }
+    if (v->end_ns == v->t0_ns)
+        v->end_ns = v->t1_ns;
 }
 
 /*
@@ -112,15 +130,15 @@ static gboolean grows(const CtRecordView *v, CtRecordSite *s)
     double early = (double)m[top - 1].live_bytes - (double)m[top - 2].live_bytes;
     double blocks = (double)m[top].live_count - (double)m[top - 1].live_count;
     double calls = (double)(G_GUINT64_CONSTANT(1) << (top - 1));
-    double span = (double)(v->end_ns - v->t0_ns), seconds = (double)(m[top].t_ns - m[top - 1].t_ns);
+    double span = ((double)v->end_ns - (double)v->t0_ns), seconds = (double)m[top].t_ns - (double)m[top - 1].t_ns;
     double work = (double)(v->count[CTW_CLASS_LAUNCH] + v->count[CTW_CLASS_GRAPH_LAUNCH] +
                            v->count[CTW_CLASS_COPY] + v->count[CTW_CLASS_SET] +
                            v->count[CTW_CLASS_SYNC]);
     if (late <= 0 || late < 1.2 * early || blocks < 0.02 * calls || blocks < 4 || span <= 0)
         return FALSE;
     /* Still at it near the end, and not done with most of it near the beginning. */
-    if ((double)(v->end_ns - x->last_ns) > 0.2 * span ||
-        (double)(m[top - 1].t_ns - v->t0_ns) < 0.08 * span || work < (double)x->allocs / 2)
+    if (((double)v->end_ns - (double)x->last_ns) > 0.2 * span ||
+        (double)m[top - 1].t_ns - (double)v->t0_ns < 0.08 * span || work < (double)x->allocs / 2)
         return FALSE;
     s->bytes_per_call = late / calls;
     s->bytes_per_second = seconds > 0 ? late / seconds * 1e9 : 0;
@@ -130,16 +148,16 @@ static gboolean grows(const CtRecordView *v, CtRecordSite *s)
 static gboolean is_hot(const CtRecordView *v, const CtRecordSite *s)
 {
     const struct ctw_site *x = &s->site;
-    double span = (double)(v->t1_ns - v->t0_ns);
+    double span = ((double)v->end_ns - (double)v->t0_ns);
     return !ct_record_is_async(x->kind) && x->allocs >= HOT_CALLS && x->frees * 2 >= x->allocs &&
            v->count[CTW_CLASS_LAUNCH] + v->count[CTW_CLASS_GRAPH_LAUNCH] >= x->allocs / 2 &&
-           (double)(v->t1_ns - x->last_ns) < 0.2 * span;
+           ((double)v->end_ns - (double)x->last_ns) < 0.2 * span;
 }
 
 /* Memory that ran out ends what can be judged: from there on nothing grows. */
 static gint64 end_of_growth(const CtRecordView *v)
 {
-    gint64 end = v->t1_ns;
+    gint64 end = v->end_ns;
     struct ctw_error e;
     for (guint i = 0; i < CTW_ERRORS; i++)
         if (ctw_get_error(&v->p, i, &e) && (e.key & 0xffffffff) == 2 && e.first_ns > v->t0_ns)
@@ -157,7 +175,8 @@ static int by_live(gconstpointer a, gconstpointer b)
 
 void ct_record_view(const struct ctw_process *p, CtRecordView *v)
 {
-    *v = (CtRecordView){.p = *p, .t0_ns = p->head.mono_ns, .t1_ns = p->head.mono_ns};
+    *v = (CtRecordView){.p = *p, .t0_ns = p->head.mono_ns, .t1_ns = p->head.mono_ns,
+                        .end_ns = p->head.mono_ns};
     v->sites = g_array_new(FALSE, TRUE, sizeof(CtRecordSite));
     count_rings(v);
     v->end_ns = end_of_growth(v);
@@ -168,7 +187,7 @@ void ct_record_view(const struct ctw_process *p, CtRecordView *v)
     }
     for (guint i = 0; i < v->sites->len; i++) {
         CtRecordSite *s = &g_array_index(v->sites, CtRecordSite, i);
-        double seconds = (double)(s->site.last_ns - s->site.first_ns) / 1e9;
+        double seconds = ((double)s->site.last_ns - (double)s->site.first_ns) / 1e9;
         s->calls_per_second = seconds > 0 ? (double)s->site.allocs / seconds : 0;
         s->verdict = grows(v, s) ? CT_SITE_GROWS : is_hot(v, s) ? CT_SITE_HOT : CT_SITE_QUIET;
     }
@@ -178,12 +197,6 @@ void ct_record_view(const struct ctw_process *p, CtRecordView *v)
 void ct_record_view_clear(CtRecordView *v)
 {
     g_clear_pointer(&v->sites, g_array_unref);
-}
-
-static guint class_of(const struct ctw_process *p, guint fn)
-{
-    struct ctw_hook h;
-    return ctw_get_hook(p, fn, &h) ? h.cls : CTW_CLASS_OTHER;
 }
 
 static int latest_first(gconstpointer a, gconstpointer b)
