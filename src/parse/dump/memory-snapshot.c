@@ -217,6 +217,78 @@ static void trace(const CtPyTree *t, CtPyNode list, guint index, Device *d, CtEm
     }
 }
 
+/* ---- what was allocated all along the trace and never freed ---- */
+
+#define PARTS 4
+#define KEPT_BLOCKS 20u
+
+typedef struct {
+    guint n[PARTS];
+    double bytes;
+} Kept;
+
+/* Parameters stay from the beginning, activations from the end; what stays evenly from every part
+ * of the trace is kept by somebody, request after request. */
+static void emit_kept(const char *where, const Kept *k, const char *subject, CtEmit *emit)
+{
+    guint total = 0;
+    for (guint i = 0; i < PARTS; i++)
+        total += k->n[i];
+    if (total < KEPT_BLOCKS)
+        return;
+    for (guint i = 0; i < PARTS; i++)
+        if (k->n[i] * PARTS * 2 < total)
+            return;
+    ct_emit_number(emit, NULL, subject, "torch.memory.kept", k->bytes, where);
+}
+
+static void kept(const CtPyTree *t, CtPyNode list, guint index, CtEmit *emit)
+{
+    g_autoptr(GHashTable) live = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    g_autoptr(GHashTable) places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    gsize n = ct_py_count(t, list), i = 0;
+    guint32 part = 0;
+    char subject[24];
+    gint64 address;
+    g_snprintf(subject, sizeof subject, "gpu:%u", index);
+    g_autoptr(GPtrArray) entries = g_ptr_array_new(); /* node of each entry; index is its number */
+    for (CtPyIter it = ct_py_iter(t, list); ct_py_next(t, &it); i++) {
+        CtStr action = text_of(t, it.value, "action");
+        g_ptr_array_add(entries, GUINT_TO_POINTER(it.value));
+        if (!ct_py_int(t, ct_py_get(t, it.value, "addr"), &address))
+            continue;
+        if (ct_str_eq(action, "alloc")) {
+            gint64 *key = g_new(gint64, 1);
+            *key = address;
+            g_hash_table_replace(live, key, GUINT_TO_POINTER((guint)i + 1));
+        } else if (ct_str_eq(action, "free_completed") || ct_str_eq(action, "free_requested")) {
+            g_hash_table_remove(live, &address);
+        }
+    }
+    GHashTableIter h;
+    gpointer key, value;
+    g_hash_table_iter_init(&h, live);
+    while (g_hash_table_iter_next(&h, &key, &value)) {
+        guint at = GPOINTER_TO_UINT(value) - 1;
+        CtPyNode e = GPOINTER_TO_UINT(entries->pdata[at]);
+        char *where = place(t, ct_py_get(t, e, "frames"));
+        if (!where)
+            continue;
+        Kept *k = g_hash_table_lookup(places, where);
+        if (!k) {
+            k = g_new0(Kept, 1);
+            g_hash_table_insert(places, g_strdup(where), k);
+        }
+        g_free(where);
+        part = (guint32)((guint64)at * PARTS / MAX(n, 1));
+        k->n[MIN(part, PARTS - 1u)]++;
+        k->bytes += number_of(t, e, "size");
+    }
+    g_hash_table_iter_init(&h, places);
+    while (g_hash_table_iter_next(&h, &key, &value))
+        emit_kept(key, value, subject, emit);
+}
+
 static void read_tree(const CtPyTree *t, CtEmit *emit)
 {
     g_autofree Device *devices = g_new0(Device, MAX_DEVICES);
@@ -228,8 +300,10 @@ static void read_tree(const CtPyTree *t, CtEmit *emit)
     guint index = 0;
     CtPyIter it = ct_py_iter(t, ct_py_get(t, root, "device_traces"));
     while (index < MAX_DEVICES && ct_py_next(t, &it)) {
-        if (ct_py_count(t, it.value) > 0)
+        if (ct_py_count(t, it.value) > 0) {
             trace(t, it.value, index, &devices[index], emit);
+            kept(t, it.value, index, emit);
+        }
         index++;
     }
     for (index = 0; index < MAX_DEVICES; index++) {
@@ -280,7 +354,8 @@ const CtParser ct_parser_memory_snapshot = {
     .summary = "PyTorch's snapshot of its allocator",
     .doc = "The pickle of torch.cuda.memory._dump_snapshot(), or the same written as JSON: for each device the bytes reserved, "
            "allocated and inactive, the largest gap, and the places of the program that hold "
-           "most; from the trace the series pool.used and pool.reserved and an event for each "
+           "most; from the trace the places whose "
+           "blocks are kept all along, the series pool.used and pool.reserved and an event for each "
            "allocation that failed.",
     .sniff = sniff,
     .document = document,
