@@ -216,8 +216,7 @@ struct ctw_arena {
     uint64_t off_freezes;
     uint32_t crc; /* of all that stands before it */
     /* from here on it changes */
-    uint32_t state; /* 1 recording, 2 the process ended by itself, 3 off */
-    uint32_t off_reason;
+    uint32_t state; /* 1 recording, 2 the process ended by itself */
     uint32_t strings_used; /* bytes */
     uint32_t n_modules;
     uint32_t forked; /* 1: made by fork from a process that was recording */
@@ -228,7 +227,6 @@ struct ctw_arena {
     uint64_t free_bytes, total_bytes, pool_used, pool_reserved, pool_threshold;
     uint64_t context_ends; /* contexts destroyed or reset: their memory went with them */
     uint64_t dropped_rings, dropped_live, dropped_sites, dropped_strings, dropped_errors;
-    uint64_t skipped_start; /* calls while the record was being set up */
     int64_t last_ns;
 };
 

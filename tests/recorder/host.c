@@ -177,6 +177,33 @@ static void threads(int n)
     printf("%d threads\n", 8 * n);
 }
 
+static pthread_barrier_t crowd_in;
+
+static void *crowd_main(void *arg)
+{
+    CUdeviceptr p = 0;
+    CUresult r = p_alloc(&p, 4096);
+    pthread_barrier_wait(&crowd_in); /* all of them hold a ring, or none is left */
+    r |= p_free(p);
+    if (r)
+        printf("crowd: %u %d\n", r, arg != NULL);
+    return NULL;
+}
+
+/* More threads at once than there are rings. */
+static void crowd(int n)
+{
+    pthread_t id[300];
+    pthread_barrier_init(&crowd_in, NULL, 300);
+    for (int round = 0; round < n; round++) {
+        for (int i = 0; i < 300; i++)
+            pthread_create(&id[i], NULL, crowd_main, NULL);
+        for (int i = 0; i < 300; i++)
+            pthread_join(id[i], NULL);
+    }
+    printf("crowd %d\n", n);
+}
+
 static void wait_for(pid_t pid)
 {
     int status = 0;
@@ -280,6 +307,8 @@ int main(int argc, char **argv)
         work(n);
     } else if (strcmp(mode, "threads") == 0)
         threads(n);
+    else if (strcmp(mode, "crowd") == 0)
+        crowd(n);
     else if (strcmp(mode, "fork") == 0)
         fork_and_work();
     else if (strcmp(mode, "exec") == 0)
