@@ -179,6 +179,26 @@ static void long_lines(void **state)
     end(&r);
 }
 
+/* What an anchor far inside of a long line says is found, and quoted where it stands. */
+static void deep_in_a_line(void **state)
+{
+    Run r;
+    begin(&r);
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int i = 0; i < 5000; i++)
+        g_string_append(text, "field=1 ");
+    g_string_append(text, OOM);
+    for (int i = 0; i < 2000; i++)
+        g_string_append(text, " field=1");
+    g_string_append(text, "\n");
+    source(&r, "a", text->str);
+    ct_parse_finish(r.parse);
+    expect(&r,
+           "SELECT line, kind, instr(text, '" OOM "') > 0 FROM event WHERE kind = 'cuda-error'",
+           "1|cuda-error|1\n");
+    end(&r);
+}
+
 /* Fed byte by byte the same comes out as at once. */
 static void any_pieces(void **state)
 {
@@ -328,7 +348,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prompts_cut), cmocka_unit_test(kernel_lines_cut),
         cmocka_unit_test(encodings),   cmocka_unit_test(binaries),
-        cmocka_unit_test(long_lines),  cmocka_unit_test(any_pieces),
+        cmocka_unit_test(long_lines),  cmocka_unit_test(deep_in_a_line),
+        cmocka_unit_test(any_pieces),
         cmocka_unit_test(containers),  cmocka_unit_test(ranks),
         cmocka_unit_test(clock_steps), cmocka_unit_test(years),
         cmocka_unit_test(boot_time),   cmocka_unit_test(zones),

@@ -380,7 +380,7 @@ static void one_line(CtParse *parse, CtEmit *s, const CtRawLine *raw, const CtHi
     else if (line.tag && n_hits && memchr(line.text, '#', line.len) &&
              ct_text_has(line.text, line.len, "#012"))
         deliver_pieces(parse, s, &line, &peeled, "#012");
-    else if (decoded || s->joined || rescan)
+    else if (decoded || s->joined || rescan || (n_hits > 0 && line.len > CT_MAX_SUBJECT))
         deliver_piece(parse, s, &line, &peeled);
     else
         deliver(parse, s, &line, &peeled, hits, n_hits);

@@ -31,6 +31,8 @@ typedef struct {
     gboolean nocase, broken, jit;
     int priority;
     guint order, runs;
+    gint64 spent_us;
+    guint hit_end;        /* of its anchor in the line at hand */
     guint kind_slot;      /* one number per kind */
     pcre2_code *code;     /* NULL until the first line */
     GArray *captures;     /* SigCapture, constants first */

@@ -6,11 +6,14 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "parse/frame/frame-private.h"
 
-#define MATCH_LIMIT 200000u /* steps; a line is at most 64 KiB */
+#define MATCH_LIMIT 20000u  /* steps from one place of the line */
 #define DEPTH_LIMIT 2000u
 #define HEAP_LIMIT_KIB 4096u
 #define RUNS_BEFORE_JIT 24u /* compiling to machine code pays for itself from about there */
+#define TIME_EACH 16u      /* runs of a pattern, one of which is timed */
+#define BUDGET_US 10000000 /* of one pattern in a whole run */
 #define MAX_READERS 64u
 
 static void capture_clear(gpointer data)
@@ -342,18 +345,53 @@ static gboolean in_scope(const Signature *s, CtKernelness kernel)
     return s->scope == 0 || kernel != CT_KERNEL_YES;
 }
 
+/* Of a very long line only what lies around the anchor: patterns that look ahead from each place
+ * take time that grows with the square of the length. */
+static CtLine around(const CtLine *line, guint hit_end)
+{
+    CtLine part = *line;
+    if (line->len <= CT_MAX_SUBJECT)
+        return part;
+    gsize from = hit_end > CT_MAX_SUBJECT / 4 ? hit_end - CT_MAX_SUBJECT / 4 : 0;
+    part.text += MIN(from, line->len);
+    part.len = MIN(CT_MAX_SUBJECT, line->len - MIN(from, line->len));
+    return part;
+}
+
+/* Some inputs make some patterns slow, and input is hostile. Looked at now and then; what has
+ * cost too much is left out for the rest of the run, and the source says so. */
+static void over_budget(Signature *s, CtEmit *emit, gint64 begun_us)
+{
+    s->spent_us += (g_get_monotonic_time() - begun_us) * TIME_EACH;
+    if (s->spent_us < BUDGET_US)
+        return;
+    g_autofree char *note = g_strdup_printf("signature %s takes too long on this input and was "
+                                            "left out",
+                                            s->id);
+    s->broken = TRUE;
+    ct_frame_note(emit->parse, note);
+}
+
 static gboolean run_one(CtSignatures *sigs, Signature *s, CtEmit *emit, const CtLine *line)
 {
     if (!compiled(sigs, s))
         return FALSE;
     if (++s->runs == RUNS_BEFORE_JIT)
         s->jit = pcre2_jit_compile(s->code, PCRE2_JIT_COMPLETE) == 0;
-    PCRE2_SPTR text = (PCRE2_SPTR)line->text;
-    int rc = s->jit ? pcre2_jit_match(s->code, text, line->len, 0, 0, sigs->match, sigs->limits)
-                    : pcre2_match(s->code, text, line->len, 0, 0, sigs->match, sigs->limits);
+    gboolean timed = s->runs % TIME_EACH == 0;
+    gint64 begun_us = timed ? g_get_monotonic_time() : 0;
+    CtLine part = around(line, s->hit_end);
+    guint32 options = (part.text > line->text ? PCRE2_NOTBOL : 0) |
+                      (part.text + part.len < line->text + line->len ? PCRE2_NOTEOL : 0);
+    PCRE2_SPTR text = (PCRE2_SPTR)part.text;
+    int rc = s->jit ? pcre2_jit_match(s->code, text, part.len, 0, options, sigs->match,
+                                      sigs->limits)
+                    : pcre2_match(s->code, text, part.len, 0, options, sigs->match, sigs->limits);
+    if (timed)
+        over_budget(s, emit, begun_us);
     if (rc <= 0)
         return FALSE;
-    ct_signature_emit(sigs, s, emit, line, pcre2_get_ovector_pointer(sigs->match), (guint)rc);
+    ct_signature_emit(sigs, s, emit, &part, pcre2_get_ovector_pointer(sigs->match), (guint)rc);
     return TRUE;
 }
 
@@ -391,6 +429,7 @@ void ct_signatures_apply(CtSignatures *sigs, CtEmit *emit, const CtLine *line,
             if (s->last_line == sigs->serial || !in_scope(s, kernel))
                 continue;
             s->last_line = sigs->serial;
+            s->hit_end = hits[i].end;
             enqueue(sigs, s);
         }
     }

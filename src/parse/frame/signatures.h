@@ -22,7 +22,10 @@ void ct_signatures_free(CtSignatures *sigs);
 /* Literals of all, borrowed. */
 const CtLiteral *ct_signatures_literals(const CtSignatures *sigs, guint *out_n);
 
-/* Runs what the hits of one line ask for. */
+#define CT_MAX_SUBJECT ((gsize)4096) /* patterns see so much of a line */
+
+/* Runs what the hits of one line ask for. Of lines longer than CT_MAX_SUBJECT the ends of the hits
+ * are offsets in line->text. */
 void ct_signatures_apply(CtSignatures *sigs, CtEmit *emit, const CtLine *line,
                          CtKernelness kernel, const CtHit *hits, guint n_hits);
 /* Bit i is set when a hit belongs to an anchor of parsers[i] (the first 64 that have any). */
