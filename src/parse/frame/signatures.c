@@ -384,9 +384,12 @@ static gboolean run_one(CtSignatures *sigs, Signature *s, CtEmit *emit, const Ct
     guint32 options = (part.text > line->text ? PCRE2_NOTBOL : 0) |
                       (part.text + part.len < line->text + line->len ? PCRE2_NOTEOL : 0);
     PCRE2_SPTR text = (PCRE2_SPTR)part.text;
-    int rc = s->jit ? pcre2_jit_match(s->code, text, part.len, 0, options, sigs->match,
-                                      sigs->limits)
-                    : pcre2_match(s->code, text, part.len, 0, options, sigs->match, sigs->limits);
+    int rc = PCRE2_ERROR_JIT_STACKLIMIT;
+    if (s->jit)
+        rc = pcre2_jit_match(s->code, text, part.len, 0, options, sigs->match, sigs->limits);
+    if (rc == PCRE2_ERROR_JIT_STACKLIMIT) /* the other way has its own, larger memory */
+        rc = pcre2_match(s->code, text, part.len, 0, options | PCRE2_NO_JIT, sigs->match,
+                         sigs->limits);
     if (timed)
         over_budget(s, emit, begun_us);
     if (rc <= 0)
