@@ -16,6 +16,7 @@
 
 typedef struct {
     gint64 id, section, seq, t0_ns, t1_ns; /* CT_TIME_UNKNOWN */
+    gint64 raw0_ns, raw1_ns;               /* the same on the clock of the section */
     gint64 pid;                            /* CT_NONE */
     char *key;                             /* what failed: kind, code, name, GPU */
     char *gpu;                             /* subject (nullable) */
@@ -27,6 +28,7 @@ typedef struct {
     GArray *rows;      /* Row: errors and warnings in the order of reading */
     GArray *t0, *t1;   /* gint64 of each episode */
     guint n;
+    gboolean raw; /* times are those of the one section's own clock */
 } Cut;
 
 static void row_clear(gpointer data)
@@ -81,7 +83,8 @@ static void read_rows(CtEvidence *ev, const CtKb *kb, Cut *cut)
     sqlite3_stmt *st = ct_prepare(
         db, "SELECT e.id, e.section, e.seq, " CT_WALL_SQL("e.t_ns") ", " CT_WALL_SQL(
                 "coalesce(e.last_t_ns, e.t_ns)") ", e.pid, e.kind, coalesce(e.code, ''), "
-            "coalesce(e.name, ''), e.gpu, e.severity IN ('error', 'fatal') "
+            "coalesce(e.name, ''), e.gpu, e.severity IN ('error', 'fatal'), e.t_ns, "
+            "coalesce(e.last_t_ns, e.t_ns) "
             "FROM event e JOIN section s ON s.id = e.section "
             "WHERE e.severity IN ('warning', 'error', 'fatal') ORDER BY e.seq LIMIT 20001");
     while (sqlite3_step(st) == SQLITE_ROW) {
@@ -90,6 +93,8 @@ static void read_rows(CtEvidence *ev, const CtKb *kb, Cut *cut)
                    .seq = sqlite3_column_int64(st, 2),
                    .t0_ns = known_int(st, 3, CT_TIME_UNKNOWN),
                    .t1_ns = known_int(st, 4, CT_TIME_UNKNOWN),
+                   .raw0_ns = known_int(st, 11, CT_TIME_UNKNOWN),
+                   .raw1_ns = known_int(st, 12, CT_TIME_UNKNOWN),
                    .pid = known_int(st, 5, CT_NONE),
                    .error = sqlite3_column_int(st, 10),
                    .episode = ALL};
@@ -116,6 +121,20 @@ static int by_time(gconstpointer a, gconstpointer b)
 static Row *row_at(const Cut *cut, guint i)
 {
     return &g_array_index(cut->rows, Row, i);
+}
+
+/* A kernel log with seconds since boot has no wall time, but while it is alone it has an order. */
+static void use_own_clock(Cut *cut)
+{
+    for (guint i = 0; i < cut->rows->len; i++)
+        if (row_at(cut, i)->t0_ns != CT_TIME_UNKNOWN ||
+            row_at(cut, i)->section != row_at(cut, 0)->section)
+            return;
+    cut->raw = TRUE;
+    for (guint i = 0; i < cut->rows->len; i++) {
+        row_at(cut, i)->t0_ns = row_at(cut, i)->raw0_ns;
+        row_at(cut, i)->t1_ns = row_at(cut, i)->raw1_ns;
+    }
 }
 
 /* Gives timed errors their episode; FALSE when there is only one. */
@@ -323,8 +342,9 @@ static CtIncident *judge(CtEvidence *ev, const CtKb *kb, const char *lang, const
     if (!d)
         return NULL;
     CtIncident *x = incident_new(d);
-    x->t0_ns = g_array_index(cut->t0, gint64, episode);
-    x->t1_ns = g_array_index(cut->t1, gint64, episode);
+    x->order = episode;
+    x->t0_ns = cut->raw ? CT_TIME_UNKNOWN : g_array_index(cut->t0, gint64, episode);
+    x->t1_ns = cut->raw ? CT_TIME_UNKNOWN : g_array_index(cut->t1, gint64, episode);
     for (guint i = 0; i < cut->rows->len; i++) {
         const Row *row = row_at(cut, i);
         if (row->episode != (gint)episode || !row->error)
@@ -407,7 +427,9 @@ static gboolean join_stories(Cut *cut, const CtKb *kb, const GPtrArray *all)
             const CtIncident *y = g_ptr_array_index(all, o);
             if (o == e || !has_cause(cut, y, o))
                 continue;
-            gint64 away = y->t0_ns > x->t0_ns ? y->t0_ns - x->t1_ns : x->t0_ns - y->t1_ns;
+            guint early = MIN(o, e), later = MAX(o, e); /* episodes are numbered by time */
+            gint64 away =
+                g_array_index(cut->t0, gint64, later) - g_array_index(cut->t1, gint64, early);
             if ((!cause || belong_together(kb, x, y)) && away < least) {
                 least = away;
                 to = (gint)o;
@@ -457,7 +479,7 @@ static int gravest_first(gconstpointer a, gconstpointer b)
     const CtIncident *x = *(CtIncident *const *)a, *y = *(CtIncident *const *)b;
     if (urgency(x) != urgency(y))
         return urgency(x) < urgency(y) ? -1 : 1;
-    return x->t0_ns < y->t0_ns ? -1 : x->t0_ns > y->t0_ns;
+    return x->order < y->order ? -1 : x->order > y->order;
 }
 
 /* A layer is as bad as the worst incident makes it. */
@@ -488,6 +510,7 @@ static GPtrArray *separate(CtEvidence *ev, const CtKb *kb, const char *lang, gbo
                .t1 = g_array_new(FALSE, FALSE, sizeof(gint64))};
     g_array_set_clear_func(cut.rows, row_clear);
     read_rows(ev, kb, &cut);
+    use_own_clock(&cut);
     GPtrArray *all = NULL;
     if (cut.rows->len <= MAX_ERRORS && cut_by_time(&cut)) {
         joined(&cut, join_subjects);

@@ -28,6 +28,7 @@ typedef struct {
 
 typedef struct {
     gint64 t0_ns, t1_ns;    /* wall time of its errors; CT_TIME_UNKNOWN */
+    guint order;            /* in time among the incidents */
     GPtrArray *subjects;    /* char *: "gpu:0", "pid:4411" */
     CtDiagnosis *diagnosis;
 } CtIncident;
