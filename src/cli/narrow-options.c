@@ -117,6 +117,8 @@ static gboolean read_time(const char *text, gint64 last_ns, gboolean until, gint
     g_autofree char *copy = g_strstrip(g_strdup(text));
     g_autoptr(GDateTime) last = g_date_time_new_from_unix_utc(last_ns / SECOND_NS);
     const char *rest = copy;
+    if (!*copy)
+        return FALSE;
     gint64 back = span_ns(*copy == '-' ? copy + 1 : copy);
     if ((*copy == '-' || g_str_has_suffix(copy, "ago") || g_str_has_suffix(copy, "前")) && back) {
         *out = last_ns - back;

@@ -34,7 +34,7 @@ want "$bus" --host kestrel
 [ "$(both --until 'Nov 20')" = 0 ] || { echo "one incident, and a line of another"; fail=1; }
 
 # What cannot be meant is refused.
-for wrong in "--since soon" "--until 25:00" "--pid python" "--boot first" "--boot 9" "--group 3" \
+for wrong in "--since=" "--since soon" "--until 25:00" "--pid python" "--boot first" "--boot 9" "--group 3" \
     "--group -1"; do
     # shellcheck disable=SC2086
     "$CUTRIAGE" diagnose $wrong "$log" >/dev/null 2>&1
