@@ -202,7 +202,7 @@ static void add_plain(Scan *s, const Plain *o)
     CtTensorItem *item = ct_tensor_set_add(s->set, CT_ITEM_NUMBERS, name, place);
     if (!item)
         return;
-    item->tensor = g_memdup2(&shape, sizeof shape);
+    item->tensor = ct_memdup(&shape, sizeof shape);
     item->tensor->name = g_strdup(name);
     item->tensor->path = g_strdup(place);
     item->bytes = ct_bytes_ref(s->bytes);

@@ -97,7 +97,8 @@ INLINE Vf smallerf(Vf a, Vf b)
 #endif
 }
 
-INLINE Vu picku(Vu mask, Vu yes, Vu no)
+/* Only the twins without a maximum instruction use it. */
+__attribute__((unused)) INLINE Vu picku(Vu mask, Vu yes, Vu no)
 {
     return (yes & mask) | (no & ~mask);
 }

@@ -16,7 +16,7 @@ static CtTensor *bytewise(const CtTensor *t, guint64 n, GError **error)
         g_set_error(error, CT_ERROR, CT_ERROR_LIMIT, "%s: no memory for a copy", t->path);
         return NULL;
     }
-    CtTensor *c = g_memdup2(t, sizeof *t);
+    CtTensor *c = ct_memdup(t, sizeof *t);
     c->name = g_strdup(t->name);
     c->path = g_strdup(t->path);
     c->bytes = ct_bytes_take(data, len);

@@ -50,6 +50,8 @@ typedef struct {
     gboolean unordered; /* several files whose order is only that of their names */
 } CtTensorSet;
 
+/* An empty set, for readers and for tensors that were made. (transfer full) */
+CtTensorSet *ct_tensor_set_new(const char *path);
 CtTensorSet *ct_tensor_set_open(const char *path, const CtReadOptions *options, GError **error);
 /* The same of bytes in memory; `name` stands in messages and tells raw files by its ending. */
 CtTensorSet *ct_tensor_set_read(CtBytes *bytes, const char *name, const CtReadOptions *options,

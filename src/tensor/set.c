@@ -168,7 +168,7 @@ static gboolean read_into(CtTensorSet *set, CtBytes *bytes, const char *path,
     return ct_read_raw(set, bytes, path, options, error);
 }
 
-static CtTensorSet *set_new(const char *path)
+CtTensorSet *ct_tensor_set_new(const char *path)
 {
     CtTensorSet *set = g_new0(CtTensorSet, 1);
     set->path = g_strdup(path);
@@ -181,7 +181,7 @@ static CtTensorSet *set_new(const char *path)
 CtTensorSet *ct_tensor_set_read(CtBytes *bytes, const char *name, const CtReadOptions *options,
                                 GError **error)
 {
-    g_autoptr(CtTensorSet) set = set_new(name);
+    g_autoptr(CtTensorSet) set = ct_tensor_set_new(name);
     set->n_files = 1;
     return read_into(set, bytes, name, options, error) ? g_steal_pointer(&set) : NULL;
 }
@@ -323,7 +323,7 @@ static CtTensorSet *open_folder(const char *path, const CtReadOptions *options, 
     if (!list_folder(path, "", 0, names, error))
         return NULL;
     g_ptr_array_sort(names, by_name);
-    g_autoptr(CtTensorSet) set = set_new(path);
+    g_autoptr(CtTensorSet) set = ct_tensor_set_new(path);
     g_autoptr(GHashTable) summary = ct_summary_read(path);
     for (guint i = 0; i < names->len; i++)
         if (!g_str_equal(names->pdata[i], "tensor_summary.json"))
@@ -363,7 +363,7 @@ void ct_tensor_set_free(CtTensorSet *set)
 
 static CtTensor *copy_tensor(const CtTensor *t)
 {
-    CtTensor *c = g_memdup2(t, sizeof *t);
+    CtTensor *c = ct_memdup(t, sizeof *t);
     c->name = g_strdup(t->name);
     c->path = g_strdup(t->path);
     ct_bytes_ref(c->bytes);

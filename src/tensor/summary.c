@@ -47,7 +47,7 @@ static void read_files(const char *line, const CtSummaryEntry *now, GHashTable *
     for (guint i = 0; parts[i]; i++) {
         if (!strchr(parts[i], '.') || strchr(parts[i], '/'))
             continue;
-        CtSummaryEntry *e = g_memdup2(now, sizeof *now);
+        CtSummaryEntry *e = ct_memdup(now, sizeof *now);
         e->name = g_strdup(now->name);
         /* What trtexec converted for npy has another type than the tensor. */
         g_hash_table_insert(out, g_strdup(parts[i]), e);

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <string.h>
+
 #include <glib.h>
 
 #define CT_TENSOR_MAX_RANK 16u
@@ -44,6 +46,12 @@ double ct_dtype_max(CtDtype dtype);
 /* Smallest positive normal and subnormal value; 0 for integers. */
 double ct_dtype_min_normal(CtDtype dtype);
 double ct_dtype_min_subnormal(CtDtype dtype);
+
+/* g_memdup2() is younger than the oldest GLib that is supported. */
+static inline gpointer ct_memdup(gconstpointer data, gsize len)
+{
+    return len ? memcpy(g_malloc(len), data, len) : NULL;
+}
 
 typedef struct CtBytes CtBytes; /* reference-counted mapped or owned bytes */
 

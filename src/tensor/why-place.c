@@ -188,8 +188,8 @@ static gboolean why_permuted(const CtNumbers *x, double before, CtWhy *out)
 {
     if (!x->whole || x->n > 1u << 20)
         return FALSE;
-    g_autofree double *r = g_memdup2(x->ref, x->n * sizeof *r),
-                      *t = g_memdup2(x->test, x->n * sizeof *t);
+    g_autofree double *r = ct_memdup(x->ref, x->n * sizeof *r),
+                      *t = ct_memdup(x->test, x->n * sizeof *t);
     qsort(r, x->n, sizeof *r, by_value);
     qsort(t, x->n, sizeof *t, by_value);
     double err = 0, all = 0;

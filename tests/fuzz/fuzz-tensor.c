@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     if (size < 1)
         return 0;
     const char *name = names[data[0] % G_N_ELEMENTS(names)];
-    CtBytes *bytes = ct_bytes_take(g_memdup2(data + 1, size - 1), size - 1);
+    CtBytes *bytes = ct_bytes_take(ct_memdup(data + 1, size - 1), size - 1);
     CtTensorSet *set = ct_tensor_set_read(bytes, name, NULL, NULL);
     ct_bytes_unref(bytes);
     if (!set)

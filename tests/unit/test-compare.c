@@ -356,10 +356,7 @@ static const Case cases[] = {
 
 static CtTensorSet *make(const Case *c, gboolean test)
 {
-    Net n = {c->type, c->plant, test, g_new0(CtTensorSet, 1), 12345};
-    n.set->path = g_strdup(test ? "test" : "ref");
-    n.set->items = g_ptr_array_new();
-    n.set->notes = g_ptr_array_new();
+    Net n = {c->type, c->plant, test, ct_tensor_set_new(test ? "test" : "ref"), 12345};
     if (c->image)
         image_net(&n);
     else
@@ -379,7 +376,7 @@ static const CtStep *verdict(const CtSteps *s)
 
 static gboolean judge(const Case *c)
 {
-    CtTensorSet *ref = make(c, FALSE), *test = make(c, TRUE);
+    g_autoptr(CtTensorSet) ref = make(c, FALSE), test = make(c, TRUE);
     CtStepOptions o = {0};
     g_autoptr(CtSteps) s = ct_steps_compare(ref, test, &o);
     ct_locate(s, &o);
@@ -413,7 +410,7 @@ static void test_planted(void **state)
 
 static CtTensor *tensor(CtDtype dtype, guint n, const void *data, gsize len)
 {
-    CtBytes *b = ct_bytes_take(g_memdup2(data, len), len);
+    CtBytes *b = ct_bytes_take(ct_memdup(data, len), len);
     CtTensor *t = ct_tensor_over(b, 0, len, dtype, 1, (const gint64[]){n}, "t", "t", NULL);
     ct_bytes_unref(b);
     return t;
@@ -484,7 +481,7 @@ static void test_rules(void **state)
 static void test_shapes(void **state)
 {
     float a[6] = {1, 2, 3, 4, 5, 6};
-    CtBytes *b = ct_bytes_take(g_memdup2(a, sizeof a), sizeof a);
+    CtBytes *b = ct_bytes_take(ct_memdup(a, sizeof a), sizeof a);
     g_autoptr(CtTensor) r = ct_tensor_over(b, 0, sizeof a, CT_F32, 2, (const gint64[]){2, 3}, "r", "r",
                                            NULL);
     g_autoptr(CtTensor) t = ct_tensor_over(b, 0, sizeof a, CT_F32, 2, (const gint64[]){3, 2}, "t", "t",

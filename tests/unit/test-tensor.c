@@ -16,7 +16,7 @@
 
 static CtTensorSet *read_set(const char *name, const void *data, gsize len, GError **error)
 {
-    CtBytes *b = ct_bytes_take(g_memdup2(data, len), len);
+    CtBytes *b = ct_bytes_take(ct_memdup(data, len), len);
     CtTensorSet *set = ct_tensor_set_read(b, name, NULL, error);
     ct_bytes_unref(b);
     return set;
@@ -82,7 +82,7 @@ static void test_npy_hostile(void **state)
 
 static void check_values(CtDtype dtype, const guint8 *bytes, gsize len, guint n, const double *want)
 {
-    CtBytes *b = ct_bytes_take(g_memdup2(bytes, len), len);
+    CtBytes *b = ct_bytes_take(ct_memdup(bytes, len), len);
     g_autoptr(CtTensor) t = ct_tensor_over(b, 0, len, dtype, 1, (const gint64[]){n}, "t", "t", NULL);
     ct_bytes_unref(b);
     assert_non_null(t);
@@ -192,8 +192,8 @@ static void test_layouts(void **state)
             nhwc[p * C + c] = plain[c * A + p];
             chw4[(c / 4 * A + p) * 4 + c % 4] = plain[c * A + p];
         }
-    CtBytes *a = ct_bytes_take(g_memdup2(nhwc, sizeof nhwc), sizeof nhwc);
-    CtBytes *b = ct_bytes_take(g_memdup2(chw4, sizeof chw4), sizeof chw4);
+    CtBytes *a = ct_bytes_take(ct_memdup(nhwc, sizeof nhwc), sizeof nhwc);
+    CtBytes *b = ct_bytes_take(ct_memdup(chw4, sizeof chw4), sizeof chw4);
     g_autoptr(CtTensor) x =
         ct_tensor_over(a, 0, sizeof nhwc, CT_F32, 4, (const gint64[]){1, 2, 3, C}, "x", "x", NULL);
     g_autoptr(CtTensor) y =

@@ -22,7 +22,9 @@ static inline CtStr ct_str(const char *p, gsize n)
 
 static inline CtStr ct_str_from(CtStr s, gsize offset)
 {
-    return offset < s.n ? (CtStr){s.p + offset, s.n - offset} : (CtStr){s.p + s.n, 0};
+    if (offset < s.n)
+        return (CtStr){s.p + offset, s.n - offset};
+    return (CtStr){s.n ? s.p + s.n : s.p, 0}; /* an absent string stays absent */
 }
 
 static inline CtStr ct_str_head(CtStr s, gsize n)
