@@ -24,6 +24,18 @@ static gboolean sql_error(GError **error, sqlite3 *db, const char *path, const c
     return FALSE;
 }
 
+/* Not a log, a picture or a database of somebody else that a slip of the hand named. */
+static gboolean is_a_case(const char *path)
+{
+    guint8 head[128];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return FALSE;
+    gssize got = read(fd, head, sizeof(head));
+    close(fd);
+    return got > 0 && ct_case_sniff(head, (gsize)got);
+}
+
 static gboolean may_write(const char *path, gboolean force, GError **error)
 {
     struct stat st;
@@ -37,6 +49,9 @@ static gboolean may_write(const char *path, gboolean force, GError **error)
     else if (!force)
         g_set_error(error, CT_ERROR, CT_ERROR_DENIED,
                     "%s exists; use --force to replace it, or another name", path);
+    else if (!is_a_case(path))
+        g_set_error(error, CT_ERROR, CT_ERROR_DENIED,
+                    "%s is not a case of cutriage, so it is not replaced; give another name", path);
     else
         return TRUE;
     return FALSE;
