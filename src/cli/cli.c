@@ -86,8 +86,9 @@ void ct_cli_note(const char *format, ...)
 int ct_cli_print(const char *text, int exit_code)
 {
     if (fputs(text, stdout) == EOF || fflush(stdout) == EOF) {
-        if (errno != EPIPE)
-            fprintf(stderr, "cutriage: writing the output: %s\n", g_strerror(errno));
+        if (errno == EPIPE) /* the reader has seen enough: "| head" */
+            return exit_code;
+        fprintf(stderr, "cutriage: writing the output: %s\n", g_strerror(errno));
         return CT_EXIT_FAILED;
     }
     return exit_code;
