@@ -126,8 +126,11 @@ static gboolean tell_troubles(CtEvidence *ev)
         }
         g_autofree char *path = ct_text_clean((const char *)sqlite3_column_text(st, 0));
         g_autofree char *why = ct_text_clean(note ? note : status);
+        g_autofree char *twice = g_strconcat(path, ": ", NULL);
+        const char *plain = g_str_has_prefix(why, twice) ? why + strlen(twice) : why;
         if (told++ < 10)
-            ct_cli_note("%s: %s, skipped", path, why);
+            ct_cli_note("%s: %s%s", path, plain,
+                        g_str_has_suffix(plain, ", skipped") ? "" : ", skipped");
     }
     sqlite3_finalize(st);
     if (told > 10)
