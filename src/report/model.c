@@ -106,6 +106,8 @@ static void read_sources(CtReport *r, sqlite3 *db)
             s->status = g_strdup("failed");
         if (!g_str_equal(s->status, "ok"))
             r->n_bad_sources++;
+        else if (s->bytes == 0)
+            r->n_empty_sources++;
         g_ptr_array_add(r->sources, s);
     }
     sqlite3_finalize(st);
@@ -353,6 +355,9 @@ static CtReportOutcome decide(const CtReport *r, sqlite3 *db)
     const CtReportCause *lead = ct_report_lead(r);
     if (lead && !lead->unknown && unknown < 0.5)
         return CT_REPORT_FOUND;
+    /* Nothing was read, so nothing can be said. */
+    if (r->n_empty_sources && r->n_empty_sources + r->n_bad_sources == r->sources->len)
+        return CT_REPORT_INCOMPLETE;
     return r->n_bad_sources || any_error(db) ? CT_REPORT_INCOMPLETE : CT_REPORT_NOTHING;
 }
 

@@ -60,6 +60,7 @@ struct CtReport {
     GHashTable *titles;      /* cause id -> title */
     GPtrArray *incidents;    /* CtReportIncident in their order; empty: there is only one */
     guint n_bad_sources;
+    guint n_empty_sources; /* read well, and not one byte in them */
 };
 
 /* The best hypothesis; NULL only for an empty diagnosis. */

@@ -113,10 +113,31 @@ static char *first_test(const CtReport *r, const CtReportCause *lead)
     return g_strdup(ct_msg(r->lang, CT_MSG_ACT_GIVE_MORE));
 }
 
+/* NULL when at least one source had something in it. */
+static char *all_empty(const CtReport *r)
+{
+    if (!r->n_empty_sources || r->n_empty_sources + r->n_bad_sources != r->sources->len)
+        return NULL;
+    if (r->sources->len == 1) {
+        const CtReportSource *s = g_ptr_array_index(r->sources, 0);
+        g_autofree char *name =
+            g_str_equal(s->path, "-") ? g_strdup("standard input") : ct_text_clean(s->path);
+        return ct_msgf(r->lang, CT_MSG_EMPTY_ONE, name, NULL);
+    }
+    g_autofree char *n = number(r->sources->len);
+    return ct_msgf(r->lang, CT_MSG_EMPTY_MANY, n, NULL);
+}
+
 static void open_case(CtReport *r, const CtReportCause *lead)
 {
     g_autofree char *unread = unread_sources(r);
-    g_autofree char *sure = NULL;
+    g_autofree char *sure = all_empty(r);
+    if (sure) {
+        r->verdict_cause = g_strdup(ct_msg(r->lang, CT_MSG_NO_CAUSE));
+        r->verdict_sure = g_steal_pointer(&sure);
+        r->verdict_now = g_strdup(ct_msg(r->lang, CT_MSG_ACT_GIVE_MORE));
+        return;
+    }
     for (guint i = 0; i < r->causes->len; i++) {
         const CtReportCause *c = g_ptr_array_index(r->causes, i);
         if (c->unknown && r->causes->len > 1)
