@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analyze/analyzer.h"
+#include "cli/knowledge.h"
 #include "collect/collect.h"
 #include "report/layout.h"
 #include "run/record-read.h"
@@ -140,7 +141,7 @@ static gboolean tell_troubles(CtEvidence *ev)
 
 static gboolean open_stores(const char *knowledge, CtGather *g, GError **error)
 {
-    g->kb = knowledge ? ct_kb_open_folder(knowledge, error) : ct_kb_open(error);
+    g->kb = ct_cli_knowledge(knowledge, error);
     if (g->kb)
         g->ev = ct_evidence_new(error);
     return g->kb && g->ev;

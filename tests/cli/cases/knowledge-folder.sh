@@ -12,3 +12,14 @@ grep -q 'broken.yaml:3' err || { cat err; exit 1; }
 "$CUTRIAGE" diagnose --knowledge "$SOURCE/knowledge" "$EXAMPLES/nightly-latency-ecc" >a
 [ $? -eq 1 ] || exit 1
 "$CUTRIAGE" diagnose "$EXAMPLES/nightly-latency-ecc" | cmp - a
+[ $? -eq 0 ] || exit 1
+# Without causes and signatures every log would look healthy.
+mkdir bare && cp "$SOURCE/knowledge/vocabulary.tsv" bare/
+echo 'cause: lost' >bare/lost.yaml
+"$CUTRIAGE" diagnose --knowledge bare app.log >out 2>err
+[ $? -eq 4 ] && grep -q 'no causes or signatures in bare' err && grep -q 'bare/lost.yaml' err ||
+    { cat err; exit 1; }
+# One bad file among good ones is told of and left out.
+cp -r "$SOURCE/knowledge" most && chmod -R u+w most && cp kb/causes/memory/broken.yaml most/causes/memory/
+"$CUTRIAGE" diagnose --knowledge most "$EXAMPLES/nightly-latency-ecc" >b 2>err
+[ $? -eq 1 ] && cmp a b && grep -q 'broken.yaml:3:.*, left out' err || { cat err; exit 1; }
