@@ -175,6 +175,28 @@ static void convert(CtDecoder *d, const guint8 *p, gsize len)
         utf16(d, p, len);
 }
 
+/* A byte order mark that does not lie: UTF-16 of any language has NULs (every blank, digit and line
+ * end), and bytes that are nearly all printable ASCII are no UTF-16. */
+static gboolean is_marked_utf16(const guint8 *p, gsize len, guint8 first, guint8 second)
+{
+    if (len < 2 || p[0] != first || p[1] != second)
+        return FALSE;
+    gsize nuls = 0, printable = 0;
+    for (gsize i = 2; i < len; i++) {
+        nuls += p[i] == 0;
+        printable += (p[i] >= 0x20 && p[i] < 0x7f) || (p[i] >= '\t' && p[i] <= '\r');
+    }
+    return len == 2 || nuls * 20 >= len || printable * 100 < (len - 2) * 85;
+}
+
+/* Two bytes that look like the mark of UTF-16 before text that is none are no part of the text. */
+static gsize skip_false_mark(const guint8 *p, gsize len)
+{
+    gboolean marked =
+        len >= 2 && ((p[0] == 0xff && p[1] == 0xfe) || (p[0] == 0xfe && p[1] == 0xff));
+    return marked ? 2 : 0;
+}
+
 static void settle(CtDecoder *d)
 {
     const guint8 *p = d->first->data;
@@ -182,13 +204,14 @@ static void settle(CtDecoder *d)
     if (len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) {
         d->kind = UTF8;
         skip = 3;
-    } else if (len >= 2 && p[0] == 0xff && p[1] == 0xfe) {
+    } else if (is_marked_utf16(p, len, 0xff, 0xfe)) {
         d->kind = UTF16_LE;
         skip = 2;
-    } else if (len >= 2 && p[0] == 0xfe && p[1] == 0xff) {
+    } else if (is_marked_utf16(p, len, 0xfe, 0xff)) {
         d->kind = UTF16_BE;
         skip = 2;
     } else {
+        skip = skip_false_mark(p, len);
         d->binary = known_binary(p, len);
         d->reader = d->binary ? reader_of(p, len) : NULL;
         d->kind = d->reader ? PARSED : d->binary ? BINARY : utf16_by_nuls(p, len);
