@@ -121,7 +121,8 @@ static char *all_empty(const CtReport *r)
     if (r->sources->len == 1) {
         const CtReportSource *s = g_ptr_array_index(r->sources, 0);
         g_autofree char *name =
-            g_str_equal(s->path, "-") ? g_strdup("standard input") : ct_text_clean(s->path);
+            g_str_equal(s->path, "-") ? g_strdup(r->lang == CT_LANG_ZH ? "标准输入" : "standard input")
+                                      : ct_text_clean(s->path);
         return ct_msgf(r->lang, CT_MSG_EMPTY_ONE, name, NULL);
     }
     g_autofree char *n = number(r->sources->len);
