@@ -31,6 +31,8 @@ typedef struct {
     GArray *parents; /* Identity of the folders that lead here: a loop shows up in it */
     guint64 next_progress;
     gboolean full;   /* CT_MAX_FILES reached */
+    char *first_left; /* full: the first path that found no room */
+    guint64 n_left;  /* full: names that were not read; folders among them count as one */
 } Collect;
 
 /* A source of which nothing can be read still is one. */
@@ -108,13 +110,22 @@ static gboolean room_left(Collect *c, const char *path)
     if (c->totals->files < CT_MAX_FILES)
         return TRUE;
     if (!c->full) {
-        g_autofree char *note = g_strdup_printf("more than %u files; this and what follows is not "
-                                                "read",
-                                                CT_MAX_FILES);
-        unread(c, path, CT_TRUNCATED, note);
+        c->first_left = g_strdup(path);
+        c->n_left = 1;
     }
     c->full = TRUE;
     return FALSE;
+}
+
+static void tell_left(Collect *c)
+{
+    if (!c->full)
+        return;
+    g_autofree char *note = g_strdup_printf("over %u files, at least %" G_GUINT64_FORMAT
+                                            " not read, this and those after it",
+                                            CT_MAX_FILES, c->n_left);
+    unread(c, c->first_left, CT_TRUNCATED, note);
+    g_free(c->first_left);
 }
 
 static gboolean is_case(Collect *c, const char *path, CtStream *s, gboolean seekable)
@@ -254,6 +265,26 @@ static int by_name(gconstpointer a, gconstpointer b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static gboolean is_telling(const char *name)
+{
+    static const char *const begins[] = {"dmesg", "kern", "journal", "tegrastats", "app", NULL};
+    for (guint i = 0; begins[i]; i++)
+        if (g_str_has_prefix(name, begins[i]))
+            return TRUE;
+    return strstr(name, "smi") || g_str_has_suffix(name, ".log");
+}
+
+/* Where not all can be read, the names that most likely tell something come first, those
+ * that only end in .log after the rest of them. */
+static int by_promise(gconstpointer a, gconstpointer b)
+{
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    int order = (int)is_telling(y) - (int)is_telling(x);
+    if (order == 0 && is_telling(x))
+        order = (int)g_str_has_suffix(x, ".log") - (int)g_str_has_suffix(y, ".log");
+    return order ? order : strcmp(x, y);
+}
+
 static gboolean entered_before(const Collect *c, const struct stat *st)
 {
     for (guint i = 0; i < c->parents->len; i++) {
@@ -281,18 +312,27 @@ static void visit_folder(Collect *c, const char *path, const struct stat *st, gu
     }
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     struct dirent *e;
-    while ((e = readdir(dir)) && names->len < MAX_NAMES) {
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+    guint64 dropped = 0;
+    while ((e = readdir(dir))) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        if (names->len < MAX_NAMES)
             g_ptr_array_add(names, g_strdup(e->d_name));
+        else
+            dropped++;
     }
     closedir(dir);
-    g_ptr_array_sort(names, by_name);
+    gboolean all_fit = c->totals->files + names->len <= CT_MAX_FILES;
+    g_ptr_array_sort(names, all_fit ? by_name : by_promise);
     Identity id = {st->st_dev, st->st_ino};
     g_array_append_val(c->parents, id);
-    for (guint i = 0; i < names->len && !c->full; i++) {
+    guint i = 0;
+    for (; i < names->len && !c->full; i++) {
         g_autofree char *below = g_build_filename(path, g_ptr_array_index(names, i), NULL);
         visit(c, below, depth + 1, FALSE);
     }
+    if (c->full)
+        c->n_left += names->len - i + dropped;
     g_array_set_size(c->parents, c->parents->len - 1);
 }
 
@@ -338,6 +378,7 @@ void ct_collect_path(CtParse *parse, CtEvidence *ev, const char *path,
         read_fd(&c, "-", STDIN_FILENO, FALSE);
     else
         visit(&c, path, 0, TRUE);
+    tell_left(&c);
     g_array_unref(c.parents);
     g_free(c.block);
 }
