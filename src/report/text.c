@@ -127,6 +127,14 @@ static void list(CtPage *page, CtMsg label, const GPtrArray *texts, guint from, 
     }
 }
 
+/* A fix that does not fit behind the action is not cut off: it stands below, under its own label. */
+static const char *now_line(const CtPage *page, const CtReport *r, const CtReportCause *lead)
+{
+    const char *fix = lead ? ct_report_first_fix(lead) : NULL;
+    gboolean too_long = page->label + ct_text_width(r->verdict_now) > page->columns;
+    return too_long && fix && g_str_has_suffix(r->verdict_now, fix) ? lead->action : r->verdict_now;
+}
+
 void ct_text_verdict(CtPage *page, const CtReport *r, gboolean full)
 {
     guint max = full ? 0 : 1;
@@ -140,7 +148,8 @@ void ct_text_verdict(CtPage *page, const CtReport *r, gboolean full)
                                                                          : r->verdict_cause;
     ct_page_text(page, ct_msg(r->lang, CT_MSG_CAUSE), ink, cause, max);
     ct_page_text(page, ct_msg(r->lang, CT_MSG_SURE), CT_INK_PLAIN, r->verdict_sure, max);
-    ct_page_text(page, ct_msg(r->lang, CT_MSG_DO_NOW), CT_INK_BOLD, r->verdict_now, max);
+    ct_page_text(page, ct_msg(r->lang, CT_MSG_DO_NOW), CT_INK_BOLD,
+                 full ? r->verdict_now : now_line(page, r, lead), max);
     for (guint i = 0; i < r->incidents->len; i++) {
         g_autofree char *line = ct_report_incident_line(r, i);
         if (line)
