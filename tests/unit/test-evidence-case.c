@@ -137,7 +137,9 @@ static void existing_files_are_safe(void **state)
     assert_int_equal(symlink(path, link), 0);
     g_autoptr(GError) error = NULL;
     assert_false(ct_evidence_save(ev, path, FALSE, &error));
-    assert_non_null(strstr(error->message, "--force"));
+    g_clear_error(&error);
+    /* Not even with force: it is no case. */
+    assert_false(ct_evidence_save(ev, path, TRUE, &error));
     g_clear_error(&error);
     assert_false(ct_evidence_save(ev, link, TRUE, &error));
     assert_non_null(strstr(error->message, "symbolic link"));
@@ -150,6 +152,12 @@ static void existing_files_are_safe(void **state)
     assert_true(g_file_get_contents(path, &kept, NULL, NULL));
     assert_string_equal(kept, "precious");
 
+    /* A case is replaced with force only. */
+    assert_int_equal(g_unlink(path), 0);
+    assert_true(ct_evidence_save(ev, path, FALSE, NULL));
+    g_clear_error(&error);
+    assert_false(ct_evidence_save(ev, path, FALSE, &error));
+    assert_non_null(strstr(error->message, "--force"));
     assert_true(ct_evidence_save(ev, path, TRUE, NULL));
     g_autoptr(CtEvidence) back = ct_evidence_load(path, NULL);
     assert_non_null(back);
