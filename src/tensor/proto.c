@@ -213,7 +213,8 @@ static gboolean find_graph(CtProto m, CtProtoField *out)
 
 gboolean ct_read_proto(CtTensorSet *set, CtBytes *bytes, const char *path, GError **error)
 {
-    const guint8 *p = ct_bytes_data(bytes);
+    /* An empty file has no address to count from. */
+    const guint8 *p = ct_bytes_len(bytes) ? ct_bytes_data(bytes) : (const guint8 *)"";
     CtProto whole = {p, p + ct_bytes_len(bytes), FALSE};
     CtProtoField graph, f;
     g_autofree char *base = g_path_get_basename(path);
