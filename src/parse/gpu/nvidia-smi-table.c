@@ -29,6 +29,7 @@ typedef struct {
     guint last_number;  /* line of its last GPU or of the processes' head */
     char last_text[160];
     gboolean processes_seen;
+    gboolean nvitop;    /* which draws the same boxes with other columns for processes */
     guint *per_gpu;     /* processes of each GPU of the current table */
     GHashTable *process_seen;
 } State;
@@ -64,7 +65,7 @@ static guint split_cells(CtStr s, CtStr cells[MAX_CELLS])
 gboolean ct_nvidia_smi_header(CtEmit *emit, const CtLine *line)
 {
     CtStr s = ct_line_str(line);
-    gssize at = ct_str_find(s, "NVIDIA-SMI ");
+    gssize at = MAX(ct_str_find(s, "NVIDIA-SMI "), ct_str_find(s, "NVITOP "));
     if (at < 0 || at > 3)
         return FALSE;
     static const struct {
@@ -73,6 +74,7 @@ gboolean ct_nvidia_smi_header(CtEmit *emit, const CtLine *line)
         {"NVIDIA-SMI ", "version.nvidia-smi"},
         {"CUDA UMD Version:", "version.cuda.driver"},
         {"CUDA Version:", "version.cuda.driver"},
+        {"CUDA Driver Version:", "version.cuda.driver"},
         {"KMD Version:", "version.driver"},
         {"Driver Version:", "version.driver"},
     };
@@ -86,8 +88,8 @@ gboolean ct_nvidia_smi_header(CtEmit *emit, const CtLine *line)
         if (!value.n || (i == 0 && !g_ascii_isdigit(value.p[0])))
             continue; /* "NVIDIA-SMI has failed because ..." */
         gboolean *once = heads[i].key[8] == 'c' ? &cuda : heads[i].key[8] == 'd' ? &driver : NULL;
-        if (once && *once)
-            continue;
+        if ((once && *once) || (at >= 5 && ct_str_starts(ct_str_from(s, (gsize)at - 5), "CUDA D")))
+            continue; /* nvitop: "CUDA Driver Version:" is not the driver's */
         if (once)
             *once = TRUE;
         ct_emit_text(emit, line, NULL, heads[i].key, value);
@@ -312,6 +314,25 @@ static void mig_row(State *st, const CtLine *line, CtEmit *emit)
     }
 }
 
+/* nvidia-smi: NAME MEMORY. nvitop: USER MEMORY %SM %CPU %MEM TIME COMMAND. */
+static void split_process(const State *st, CtStr rest, CtStr *memory, CtStr *name)
+{
+    rest = ct_str_strip(rest);
+    if (st->nvitop) {
+        ct_str_token(&rest);
+        *memory = ct_str_token(&rest);
+        for (int i = 0; i < 4; i++)
+            ct_str_token(&rest);
+        *name = ct_str_strip(rest);
+        return;
+    }
+    gsize cut = rest.n;
+    while (cut && rest.p[cut - 1] != ' ')
+        cut--;
+    *memory = ct_str_from(rest, cut);
+    *name = ct_str_strip(ct_str_head(rest, cut));
+}
+
 static void process_row(State *st, const CtLine *line, CtEmit *emit)
 {
     CtStr s = ct_line_str(line);
@@ -334,11 +355,8 @@ static void process_row(State *st, const CtLine *line, CtEmit *emit)
     }
     if (!type.n || !ct_str_uint(before, &pid))
         return;
-    rest = ct_str_strip(rest);
-    gsize cut = rest.n;
-    while (cut && rest.p[cut - 1] != ' ')
-        cut--;
-    CtStr memory = ct_str_from(rest, cut), name = ct_str_strip(ct_str_head(rest, cut));
+    CtStr memory, name;
+    split_process(st, rest, &memory, &name);
     CtDim dim;
     double bytes;
     gboolean known = ct_quantity(memory, &dim, &bytes);
@@ -357,17 +375,44 @@ static void process_row(State *st, const CtLine *line, CtEmit *emit)
         ct_emit_fact(emit, line, subject, "gpu.process", CT_STR_BUF(name));
 }
 
-static void line(gpointer state, const CtLine *line, CtEmit *emit)
+/* nvitop draws with the box characters of Unicode, all "\xe2\x94.." or "\xe2\x95..": the upright
+ * bar becomes '|', the rest '-'. What does not begin so is left alone. */
+static CtLine without_box(const CtLine *line, char *buf, gsize size)
+{
+    CtLine plain = *line;
+    gsize n = 0;
+    if (line->len < 3 || memcmp(line->text, "\xe2\x94", 2) < 0 ||
+        memcmp(line->text, "\xe2\x95", 2) > 0)
+        return plain;
+    for (gsize i = 0; i < line->len && n < size;) {
+        const guint8 *c = (const guint8 *)line->text + i;
+        gboolean box = i + 2 < line->len && c[0] == 0xe2 && (c[1] == 0x94 || c[1] == 0x95);
+        buf[n++] = !box ? (char)c[0] : c[1] == 0x94 && c[2] == 0x82 ? '|' : '-';
+        i += box ? 3 : 1;
+    }
+    if (n && buf[0] == '-')
+        buf[0] = '+';
+    plain.text = buf;
+    plain.len = n;
+    return plain;
+}
+
+static void line(gpointer state, const CtLine *drawn, CtEmit *emit)
 {
     State *st = state;
+    char buf[1024];
+    CtLine plain = without_box(drawn, buf, sizeof buf);
+    const CtLine *line = &plain;
     CtStr s = ct_line_str(line);
     if (!s.n) {
         if (line->t_ns != CT_TIME_UNKNOWN)
             st->t_ns = line->t_ns;
         return;
     }
-    if (ct_str_has(s, "NVIDIA-SMI ") && ct_str_find(s, "NVIDIA-SMI ") <= 3) {
+    gboolean nvitop = ct_str_has(s, "NVITOP ") && ct_str_find(s, "NVITOP ") <= 3;
+    if (nvitop || (ct_str_has(s, "NVIDIA-SMI ") && ct_str_find(s, "NVIDIA-SMI ") <= 3)) {
         begin_table(st, emit);
+        st->nvitop = nvitop;
         if (st->tables == 1)
             ct_nvidia_smi_header(emit, line);
         return;
@@ -426,6 +471,8 @@ static int sniff(const CtSniff *sniff)
         return 90;
     if (ct_sniff_has(sniff, "| NVIDIA-SMI ") && ct_sniff_has(sniff, "KMD Version"))
         return 90;
+    if (ct_sniff_has(sniff, " NVITOP ") && ct_sniff_has(sniff, "Driver Version"))
+        return 90;
     if (ct_sniff_has(sniff, "| GPU  Name") && ct_sniff_has(sniff, "Memory-Usage"))
         return 85;
     if (ct_sniff_has(sniff, "| Processes:") && ct_sniff_has(sniff, "GPU Memory"))
@@ -439,7 +486,7 @@ const CtParser ct_parser_nvidia_smi_table = {
     .doc = "Plain nvidia-smi of any driver, also several tables in a row: driver and CUDA versions "
            "of the header (KMD and CUDA UMD version from 610 on), name, address, memory, power, "
            "temperature, utilisation, ECC, MIG and compute mode of each GPU, MIG devices, and "
-           "every process with its memory. N/A and ERR! become facts with a status.",
+           "every process with its memory; nvitop's table of the same shape. N/A and ERR! become facts with a status.",
     .sniff = sniff,
     .begin = begin,
     .line = line,
