@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* ---- nearest word ---- */
@@ -81,6 +82,23 @@ void ct_cli_note(const char *format, ...)
     g_autofree char *message = g_strdup_vprintf(format, ap);
     va_end(ap);
     complain(NULL, message);
+}
+
+static guint size_from_environment(const char *name)
+{
+    const char *value = g_getenv(name);
+    char *tail = NULL;
+    guint64 n = value ? g_ascii_strtoull(value, &tail, 10) : 0;
+    return tail && tail != value && !*tail && n <= 10000 ? (guint)n : 0;
+}
+
+void ct_cli_screen(guint *out_columns, guint *out_rows)
+{
+    struct winsize size = {0};
+    guint columns = size_from_environment("COLUMNS"), rows = size_from_environment("LINES");
+    gboolean tty = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    *out_columns = columns ? columns : tty ? size.ws_col : 0;
+    *out_rows = rows ? rows : tty ? size.ws_row : 0;
 }
 
 int ct_cli_print(const char *text, int exit_code)

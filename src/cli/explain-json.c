@@ -146,6 +146,26 @@ static json_t *row(const void *item)
     return o;
 }
 
+static json_t *topic_cause(const void *item)
+{
+    const CtExplainHit *h = item;
+    json_t *o = hit(h);
+    json_object_set_new(o, "first", h->test ? test(h->test) : json_null());
+    return o;
+}
+
+static json_t *topic(const void *item)
+{
+    const CtExplainTopic *t = item;
+    json_t *o = json_object();
+    set_text(o, "topic", t->topic);
+    set_text(o, "title", t->title);
+    set_text(o, "about", t->about);
+    json_object_set_new(o, "layers", list(t->layers, text));
+    json_object_set_new(o, "causes", list(t->causes, topic_cause));
+    return o;
+}
+
 char *ct_explain_json(const CtExplanation *x, const char *place)
 {
     json_t *o = json_object();
@@ -157,6 +177,8 @@ char *ct_explain_json(const CtExplanation *x, const char *place)
     json_object_set_new(o, "rows", list(x->rows, row));
     json_object_set_new(o, "details", list(x->details, detail));
     json_object_set_new(o, "hits", list(x->hits, hit));
+    json_object_set_new(o, "topics", list(x->topics, topic));
+    json_object_set_new(o, "unknown", list(x->unknown, text));
     json_object_set_new(o, "suggestions", list(x->suggestions, text));
     char *dump = json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     json_decref(o);

@@ -11,7 +11,7 @@
 typedef enum {
     L_PRINTS, L_MEANS, L_LAYER, L_STICKY, L_LATE, L_OLD, L_USUAL, L_CHECK, L_CAUSES, L_TRY, L_ALSO,
     L_SEEN, L_ABOUT, L_ACTION, L_SIGNS, L_NEXT, L_FIX, L_VERIFY, L_BEWARE, L_EXPLAINS, L_ROOT,
-    L_REFS, L_MATCH, L_NAME, N_LABELS
+    L_REFS, L_MATCH, L_NAME, L_LEADING, N_LABELS
 } Label;
 
 static const char *const LABELS[N_LABELS][CT_N_LANGS] = {
@@ -27,6 +27,7 @@ static const char *const LABELS[N_LABELS][CT_N_LANGS] = {
     [L_BEWARE] = {"Beware", "误区"},      [L_EXPLAINS] = {"Leads to", "会引发"},
     [L_ROOT] = {"Stems from", "可源于"},  [L_REFS] = {"Sources", "依据"},
     [L_MATCH] = {"Matches", "匹配"},      [L_NAME] = {"Also", "别名"},
+    [L_LEADING] = {"Causes", "常见根因"},
 };
 
 /* Columns of a code table that are worth a line of their own, in this order. */
@@ -276,6 +277,36 @@ static void detail(Out *o, const CtExplainCause *d)
     bullets(o, L_REFS, d->refs);
 }
 
+/* A leading cause of a topic, and how it is looked for. */
+static void leading(Out *o, const CtExplainHit *h, guint index)
+{
+    g_autofree char *mark = g_strdup_printf("%u", index + 1);
+    g_autofree char *text = g_strdup_printf(o->lang == CT_LANG_ZH ? "%s（%s）" : "%s (%s)", h->title,
+                                            h->cause);
+    ct_page_item(&o->page, index == 0 ? label(o, L_LEADING) : "", mark, 2, CT_INK_PLAIN, text, 0);
+    if (h->test && h->test->say)
+        ct_page_item(&o->page, "", "", 2, CT_INK_DIM, h->test->say, 0);
+    if (h->test && h->test->run)
+        ct_page_command(&o->page, "", "   $ ", h->test->run);
+}
+
+static void topics(Out *o, const CtExplanation *x)
+{
+    for (guint i = 0; i < x->topics->len; i++) {
+        const CtExplainTopic *t = x->topics->pdata[i];
+        GString *layers = g_string_new(NULL);
+        for (guint k = 0; k < t->layers->len; k++)
+            g_string_append_printf(layers, "%s%s", k == 0 ? "" : o->lang == CT_LANG_ZH ? "、" : ", ",
+                                   ct_term(o->lang, "layer", t->layers->pdata[k]));
+        ct_page_heading(&o->page, t->title);
+        line(o, L_ABOUT, t->about);
+        line(o, L_LAYER, layers->str);
+        g_string_free(layers, TRUE);
+        for (guint k = 0; k < t->causes->len; k++)
+            leading(o, t->causes->pdata[k], k);
+    }
+}
+
 static void rows(Out *o, const CtExplanation *x)
 {
     for (guint i = 0; i < x->rows->len; i++) {
@@ -293,6 +324,17 @@ static void rows(Out *o, const CtExplanation *x)
     }
 }
 
+static void unknown(Out *o, const CtExplanation *x)
+{
+    for (guint i = 0; i < x->unknown->len; i++) {
+        g_autofree char *clean = ct_text_clean(x->unknown->pdata[i]);
+        g_autofree char *fit = ct_text_fit(clean, 60);
+        g_autofree char *text =
+            g_strdup_printf(o->lang == CT_LANG_ZH ? "没有已知的 %s" : "No %s is known", fit);
+        ct_page_heading(&o->page, text);
+    }
+}
+
 static void suggestions(Out *o, const CtExplanation *x)
 {
     const gboolean zh = o->lang == CT_LANG_ZH;
@@ -300,7 +342,8 @@ static void suggestions(Out *o, const CtExplanation *x)
     g_autofree char *fit = ct_text_fit(clean, 60);
     g_autofree char *nothing =
         g_strdup_printf(zh ? "没有找到与“%s”有关的内容" : "Nothing is known about '%s'", fit);
-    ct_page_heading(&o->page, nothing);
+    if (x->unknown->len == 0)
+        ct_page_heading(&o->page, nothing);
     for (guint i = 0; i < x->suggestions->len; i++)
         ct_page_item(&o->page,
                      i    ? ""
@@ -329,6 +372,8 @@ char *ct_explain_text_page(const CtExplanation *x, const CtExplainPage *page)
         ct_page_text(&o.page, page->place, CT_INK_DIM, quote, 3);
     }
     events(&o, x);
+    topics(&o, x);
+    unknown(&o, x);
     if (x->events->len) {
         hits(&o, L_CAUSES, x->hits);
         readings(&o, x);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/knowledge.h"
 #include "cli/gather.h"
 #include "reason/calibrate.h"
 
@@ -22,7 +23,7 @@ static CtEvidence *load(char **paths, gpointer user, GError **error)
 int ct_kb_calibrate(const char *cases, const char *knowledge, const char *write)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(CtKb) kb = knowledge ? ct_kb_open_folder(knowledge, &error) : ct_kb_open(&error);
+    g_autoptr(CtKb) kb = ct_cli_knowledge(knowledge, &error);
     g_autoptr(CtCalibration) c =
         kb ? ct_calibrate(cases, kb, load, (gpointer)knowledge, &error) : NULL;
     if (!c)

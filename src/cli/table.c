@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
 #include "report/layout.h"
 
 /* Widths come from this many rows; later rows are written as they come. */
@@ -29,10 +29,9 @@ struct CtTable {
 
 static guint terminal_columns(void)
 {
-    struct winsize size;
-    if (!isatty(STDOUT_FILENO))
-        return 0;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+    guint columns, rows;
+    ct_cli_screen(&columns, &rows);
+    return !columns && isatty(STDOUT_FILENO) ? 80 : columns;
 }
 
 static void put_json(const char *text)

@@ -78,11 +78,7 @@ static char *render(const CtReport *report, const Options *o)
         return ct_report_html(report);
 
     CtTextOptions text = {.full = o->full, .colour = o->colour};
-    struct winsize size;
-    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
-        text.columns = size.ws_col;
-        text.rows = size.ws_row;
-    }
+    ct_cli_screen(&text.columns, &text.rows);
     return ct_report_text(report, &text);
 }
 

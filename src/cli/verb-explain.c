@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include "base/limits.h"
 #include "cli/cli.h"
 #include "cli/explain-text.h"
+#include "cli/knowledge.h"
 #include "collect/stream.h"
 #include "parse/frame/parse.h"
 
@@ -45,7 +45,22 @@ static CtEvidence *read_message(const CtKb *kb, const char *text, GError **error
 
 /* ---- FILE:LINE ---- */
 
-/* "app.log:120" of a file that is there. */
+/* Whether words can only be the name of a file: a folder in it, or an extension of letters. */
+static gboolean looks_like_path(const char *text)
+{
+    const char *slash = strrchr(text, '/'), *dot = strrchr(slash ? slash : text, '.');
+    if (text[strcspn(text, " \t\n(){}<>|*\"'")] || strstr(text, "::"))
+        return FALSE;
+    if (slash && slash[1])
+        return TRUE;
+    gsize letters = dot ? strspn(dot + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_")
+                        : 0;
+    return dot && dot > text && letters >= 1 && letters <= 8 && !dot[1 + letters] &&
+           g_ascii_isalpha(dot[1]);
+}
+
+/* "app.log:120". A file that is there, or what can be nothing else, counts as a place. */
 static gboolean split_place(const char *query, char **out_path, guint64 *out_line)
 {
     const char *colon = strrchr(query, ':');
@@ -54,11 +69,12 @@ static gboolean split_place(const char *query, char **out_path, guint64 *out_lin
         strlen(colon + 1) > 10)
         return FALSE;
     g_autofree char *path = g_strndup(query, (gsize)(colon - query));
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+    gboolean there = stat(path, &st) == 0;
+    if (!there && !looks_like_path(path))
         return FALSE;
     *out_line = g_ascii_strtoull(colon + 1, NULL, 10);
     *out_path = g_steal_pointer(&path);
-    return *out_line > 0;
+    return TRUE;
 }
 
 /* The wanted line, cut at CT_MAX_LINE; NULL when the stream has fewer. */
@@ -84,9 +100,18 @@ static char *line_of(CtStream *stream, guint64 wanted)
 
 static char *read_line(const char *path, guint64 wanted, GError **error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
         ct_error_from_errno(error, errno, "opening %s", path);
+        return NULL;
+    }
+    if (wanted == 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        g_set_error(error, CT_ERROR, CT_ERROR_USAGE,
+                    wanted == 0 ? "%s: lines are counted from 1"
+                                : "%s is no regular file; FILE:LINE wants one",
+                    path);
+        close(fd);
         return NULL;
     }
     CtStream *stream = ct_stream_new(fd);
@@ -114,9 +139,10 @@ static int show(const CtExplanation *x, const Options *o, const char *place)
         text = ct_explain_json(x, place);
     } else {
         CtExplainPage page = {.lang = o->language, .colour = o->colour, .place = place};
-        struct winsize size;
-        if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-            page.columns = CLAMP(size.ws_col, 40, 120);
+        guint columns, rows;
+        ct_cli_screen(&columns, &rows);
+        if (columns)
+            page.columns = CLAMP(columns, 40, 120);
         text = ct_explain_text_page(x, &page);
     }
     /* Not to know a word is no failure of the program, and no success either. */
@@ -138,8 +164,7 @@ static int explain(const Options *o, const char *query)
             return ct_cli_fail("explain", error);
         options.message = TRUE;
     }
-    g_autoptr(CtKb) kb =
-        o->knowledge ? ct_kb_open_folder(o->knowledge, &error) : ct_kb_open(&error);
+    g_autoptr(CtKb) kb = ct_cli_knowledge(o->knowledge, &error);
     if (!kb)
         return ct_cli_fail("explain", error);
     g_autoptr(CtExplanation) x = ct_explain(kb, line ? line : query, &options, &error);
@@ -151,7 +176,11 @@ static int explain(const Options *o, const char *query)
 /* Words given without quotes are one question: cutriage explain xid 79. */
 static char *query_of(int argc, char **argv)
 {
-    return g_strjoinv(" ", argv + 1);
+    GString *s = g_string_new(NULL);
+    for (int i = 1; i < argc; i++)
+        if (!g_str_equal(argv[i], "--"))
+            g_string_append_printf(s, "%s%s", s->len ? " " : "", argv[i]);
+    return g_string_free(s, FALSE);
 }
 
 static char *query_from_input(GError **error)
@@ -212,12 +241,13 @@ static int run(int argc_in, char **argv_in)
                    "usually brings it about, and what to look at first. - reads a message from\n"
                    "standard input.",
         .examples = "  cutriage explain 719\n"
-                    "  cutriage explain xid 79\n"
+                    "  cutriage explain xid 79, 119\n"
                     "  cutriage explain CUDNN_STATUS_EXECUTION_FAILED\n"
                     "  cutriage explain 'CUDA error: device-side assert triggered'\n"
                     "  cutriage explain app.log:120\n"
+                    "  cutriage explain hang\n"
                     "  cutriage explain --lang zh 显存泄漏\n",
-        .notes = "Exit codes: 0 explained, 2 nothing is known about it, 4 failed.\n",
+        .notes = "Exit codes: 0 explained, 2 nothing is known about it, 4 failed (no such file).\n",
         .entries = entries,
     };
     if (!ct_cli_options(&help, &argc, &argv, &code) ||

@@ -3,6 +3,7 @@
 
 #include "analyze/analyzer.h"
 #include "cli/cli.h"
+#include "cli/knowledge.h"
 #include "cli/sql-table.h"
 #include "kb/kb.h"
 #include "parse/frame/parser.h"
@@ -49,8 +50,7 @@ static CtTableForm form_of(const Options *o)
 static int list_knowledge(const Options *o, const char *sql)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(CtKb) kb = o->knowledge ? ct_kb_open_folder(o->knowledge, &error)
-                                      : ct_kb_open(&error);
+    g_autoptr(CtKb) kb = ct_cli_knowledge(o->knowledge, &error);
     if (!kb)
         return ct_cli_fail("list", error);
     sqlite3_stmt *st = NULL;

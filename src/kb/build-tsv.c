@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of tab-separated values: codes, compatibility, vocabulary. Comment lines begin with #,
+ * Tables of tab-separated values: codes, compatibility, vocabulary, topics. Comment lines begin with #,
  * the first other line names the columns, "-" is an empty field.
  */
 #include "kb/build.h"
@@ -228,6 +228,30 @@ void ct_kb_build_vocabulary(CtKbBuild *b, const char *data)
                               class);
             ct_kb_insert(b, &at, "INSERT INTO vocabulary VALUES (?, ?, ?)", "sss", class, name,
                          meaning);
+        }
+    }
+    end(&t);
+}
+
+void ct_kb_build_topics(CtKbBuild *b, const char *data)
+{
+    static const char *const columns[] = {"topic",    "title_en", "title_zh", "words_en",
+                                          "words_zh", "causes",   "about_en", "about_zh"};
+    Tsv t;
+    if (begin(b, &t, data)) {
+        while (next_row(b, &t)) {
+            CtYaml at = {.line = t.at, .column = 1};
+            const char *v[G_N_ELEMENTS(columns)];
+            gboolean whole = TRUE;
+            for (guint i = 0; i < G_N_ELEMENTS(columns); i++) {
+                v[i] = field(&t, columns[i]);
+                if (!v[i] && whole)
+                    ct_kb_problem(b, t.at, 1, "`%s` is missing", columns[i]);
+                whole &= v[i] != NULL;
+            }
+            if (whole && ct_kb_check_id(b, &at, v[0]))
+                ct_kb_insert(b, &at, "INSERT INTO topic VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                             "ssssssss", v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]);
         }
     }
     end(&t);

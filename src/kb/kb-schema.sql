@@ -41,6 +41,15 @@ CREATE TABLE vocabulary (
     PRIMARY KEY (class, name)
 );
 
+-- What people call their trouble before they know the cause.
+CREATE TABLE topic (
+    topic TEXT PRIMARY KEY,
+    title_en TEXT NOT NULL, title_zh TEXT NOT NULL,
+    words_en TEXT NOT NULL, words_zh TEXT NOT NULL, -- ; separated
+    causes TEXT NOT NULL,     -- ; separated, the likeliest first
+    about_en TEXT NOT NULL, about_zh TEXT NOT NULL
+);
+
 CREATE TABLE signature (
     id TEXT PRIMARY KEY,
     file TEXT,

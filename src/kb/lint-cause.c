@@ -52,6 +52,30 @@ static void check_languages(Lint *l)
     }
 }
 
+/* A topic speaks both languages and leads to causes that are there. */
+static void check_topics(Lint *l)
+{
+    sqlite3_stmt *stmt = ct_lint_query(
+        l, "SELECT topic, causes, title_zh || '|' || about_zh || '|' || words_zh, about_zh FROM topic");
+    sqlite3_stmt *cause = ct_lint_query(l, "SELECT 1 FROM cause WHERE id = ?");
+    while (stmt && cause && sqlite3_step(stmt) == SQLITE_ROW) {
+        const char *topic = ct_lint_text(stmt, 0);
+        g_auto(GStrv) ids = g_strsplit(ct_lint_text(stmt, 1), ";", -1);
+        g_auto(GStrv) zh = g_strsplit(ct_lint_text(stmt, 2), "|", 3);
+        for (char **p = ids; *p; p++) {
+            sqlite3_bind_text(cause, 1, g_strstrip(*p), -1, SQLITE_STATIC);
+            if (sqlite3_step(cause) != SQLITE_ROW)
+                lint_error(l, "topics.tsv", 0, "%s: there is no cause `%s`", topic, *p);
+            sqlite3_reset(cause);
+        }
+        for (char **p = zh; *p; p++)
+            if (!ct_lint_has_han(*p))
+                lint_error(l, "topics.tsv", 0, "%s: no Chinese in: %s", topic, *p);
+    }
+    sqlite3_finalize(cause);
+    sqlite3_finalize(stmt);
+}
+
 static void check_jetson_words(Lint *l)
 {
     sqlite3_stmt *stmt = ct_lint_query(
@@ -213,6 +237,7 @@ void ct_lint_causes(Lint *l)
 {
     check_languages(l);
     check_jetson_words(l);
+    check_topics(l);
     check_links(l);
     check_parts(l);
     check_copies(l);

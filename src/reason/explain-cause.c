@@ -12,6 +12,8 @@ void ct_explain_hit_free(gpointer hit)
     g_free(h->owner);
     g_free(h->action);
     g_free(h->why);
+    if (h->test)
+        ct_explain_test_free(h->test);
     g_free(h);
 }
 

@@ -325,14 +325,19 @@ static guint similar_names(CtExplainRun *x, const char *name)
     return added;
 }
 
-guint ct_explain_name(CtExplainRun *x, const char *name)
+guint ct_explain_known_name(CtExplainRun *x, const char *name)
 {
     sqlite3_stmt *st =
         ct_prepare(x->db, "SELECT " CODE_COLUMNS "WHERE c.name = ?1 COLLATE NOCASE AND c.family <> "
                           "'cuda-legacy' UNION ALL SELECT " CODE_COLUMNS
                           "WHERE c.alt_name = ?1 COLLATE NOCASE");
     sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
-    guint added = add_rows(x, st);
+    return add_rows(x, st);
+}
+
+guint ct_explain_name(CtExplainRun *x, const char *name)
+{
+    guint added = ct_explain_known_name(x, name);
     return added ? added : similar_names(x, name);
 }
 

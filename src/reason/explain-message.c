@@ -27,6 +27,24 @@ static const char *family_of_kind(const char *kind)
     return NULL;
 }
 
+/* By its name first: a name may have a number in each of two numberings, and the line does not say
+ * which version printed it. */
+static void explain_code_of(CtExplainRun *x, const CtExplainEvent *e, const char *family)
+{
+    guint added = 0;
+    const char *before = x->family;
+    if (!family)
+        return;
+    x->family = family;
+    if (e->name)
+        added = ct_explain_known_name(x, e->name);
+    if (!added && e->has_code)
+        ct_explain_number(x, family, e->code);
+    else if (!added && e->name)
+        ct_explain_name(x, e->name);
+    x->family = before;
+}
+
 static void add_event(CtExplainRun *x, sqlite3_stmt *st)
 {
     CtExplainEvent *e = g_new0(CtExplainEvent, 1);
@@ -36,11 +54,7 @@ static void add_event(CtExplainRun *x, sqlite3_stmt *st)
     e->name = ct_dup_column(st, 2);
     e->meaning = kind_meaning(x, e->kind);
     g_ptr_array_add(x->out->events, e);
-    const char *family = family_of_kind(e->kind);
-    if (family && e->has_code)
-        ct_explain_number(x, family, e->code);
-    else if (family && e->name)
-        ct_explain_name(x, e->name);
+    explain_code_of(x, e, family_of_kind(e->kind));
 }
 
 static void add_hypotheses(CtExplainRun *x, const GPtrArray *hypotheses)

@@ -36,6 +36,8 @@ const char *ct_pick(const CtExplainRun *x, const char *en, const char *zh);
 guint ct_explain_number(CtExplainRun *x, const char *family, gint64 number);
 guint ct_explain_bits(CtExplainRun *x, guint64 mask);
 guint ct_explain_name(CtExplainRun *x, const char *name);
+/* The same without names that only resemble it. */
+guint ct_explain_known_name(CtExplainRun *x, const char *name);
 guint ct_explain_text(CtExplainRun *x, const char *text);
 /* Candidate causes and their commands, once it is known which readings stay. */
 void ct_explain_finish_readings(CtExplainRun *x);
@@ -65,3 +67,10 @@ void ct_explain_row_free(gpointer row);
 /* ---- explain-search.c ---- */
 guint ct_explain_search(CtExplainRun *x, const char *topic);
 void ct_explain_suggest(CtExplainRun *x, const char *word);
+/* The neighbours of a number in a table; family may be NULL. */
+void ct_explain_suggest_number(CtExplainRun *x, const char *family, gint64 number);
+
+/* ---- explain-topic.c ---- */
+/* The topic that a question names: with nothing else beside it (whole), or among other words. */
+gboolean ct_explain_topic(CtExplainRun *x, const char *query, gboolean whole);
+void ct_explain_topic_free(gpointer topic);

@@ -309,15 +309,32 @@ static void suggest_names(CtExplainRun *x, const char *word)
     }
 }
 
-/* The neighbours of a number in the table that was asked. */
-static void suggest_numbers(CtExplainRun *x, gint64 number)
+void ct_explain_suggest_number(CtExplainRun *x, const char *family, gint64 number)
 {
+    const CtCodeFamily *f = ct_code_family(family ? family : "cuda");
     sqlite3_stmt *st = ct_prepare(
-        x->db, "SELECT number || ' ' || name FROM code WHERE family = ?1 AND number IS NOT NULL "
-               "ORDER BY abs(number - ?2) LIMIT 4");
-    sqlite3_bind_text(st, 1, x->family ? x->family : "cuda", -1, SQLITE_STATIC);
-    sqlite3_bind_int64(st, 2, number);
-    while (sqlite3_step(st) == SQLITE_ROW)
+        x->db, "SELECT number, coalesce(name, '') FROM code WHERE family = ?1 AND number IS NOT "
+               "NULL ORDER BY abs(number - ?2), number LIMIT 4");
+    sqlite3_bind_text(st, 1, family ? family : "cuda", -1, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 2, CLAMP(number, -1000000000, 1000000000));
+    while (f && sqlite3_step(st) == SQLITE_ROW)
+        g_ptr_array_add(x->out->suggestions,
+                        g_strdup_printf("%s %s  %s", f->family, ct_column(st, 0),
+                                        ct_column(st, 1)));
+    sqlite3_finalize(st);
+}
+
+/* "CUDA_ERROR_FOO" has no near name, but a table of names that begin like it. */
+static void suggest_siblings(CtExplainRun *x, const char *word)
+{
+    const char *last = strrchr(word, '_');
+    gsize n = last ? (gsize)(last - word) + 1 : g_str_has_prefix(word, "cudaError") ? 9 : 0;
+    sqlite3_stmt *st = ct_prepare(
+        x->db, "SELECT name FROM (SELECT id, name FROM code UNION ALL SELECT id, alt_name FROM code) "
+               "WHERE substr(name, 1, ?2) = substr(?1, 1, ?2) GROUP BY name ORDER BY min(id) LIMIT 4");
+    sqlite3_bind_text(st, 1, word, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 2, (gint64)n);
+    while (n >= 4 && sqlite3_step(st) == SQLITE_ROW)
         g_ptr_array_add(x->out->suggestions, ct_dup_column(st, 0));
     sqlite3_finalize(st);
 }
@@ -327,7 +344,6 @@ void ct_explain_suggest(CtExplainRun *x, const char *word)
     if (strlen(word) > MAX_NAME)
         return;
     suggest_names(x, word);
-    gsize at = strcspn(word, "0123456789");
-    if (word[at] && x->out->suggestions->len == 0)
-        suggest_numbers(x, g_ascii_strtoll(word + at, NULL, 10));
+    if (x->out->suggestions->len == 0)
+        suggest_siblings(x, word);
 }

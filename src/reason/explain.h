@@ -10,19 +10,20 @@
 #include "evidence/evidence.h"
 #include "kb/kb.h"
 
-/* A cause as an answer: of a code, of a message, or of a search. */
-typedef struct {
-    char *cause, *layer, *title;
-    char *owner, *action;
-    char *why;          /* the sentence of the rule that held (nullable) */
-    double weight;      /* decibans of its strongest rule, or score of the search */
-    double probability; /* of a message; below 0 where there is none */
-} CtExplainHit;
-
 typedef struct {
     char *test, *run, *say; /* each nullable but test */
     double cost_s;
 } CtExplainTest;
+
+/* A cause as an answer: of a code, of a message, or of a search. */
+typedef struct {
+    char *cause, *layer, *title;
+    char *owner, *action;
+    CtExplainTest *test; /* what to look at first, of a topic (nullable) */
+    char *why;          /* the sentence of the rule that held (nullable) */
+    double weight;      /* decibans of its strongest rule, or score of the search */
+    double probability; /* of a message; below 0 where there is none */
+} CtExplainHit;
 
 typedef struct {
     char *key, *value;
@@ -67,8 +68,17 @@ typedef struct {
     GPtrArray *pairs; /* CtExplainPair: column and value */
 } CtExplainRow;
 
+/* A symptom or a field of trouble: what it is, and who is behind it most often. */
+typedef struct {
+    char *topic, *title, *about;
+    GPtrArray *layers; /* char *: of its causes, in their order */
+    GPtrArray *causes; /* CtExplainHit with a test, the likeliest first */
+} CtExplainTopic;
+
 typedef struct {
     char *query;
+    GPtrArray *topics;      /* CtExplainTopic */
+    GPtrArray *unknown;     /* char *: codes that were asked for and that no table holds */
     GPtrArray *rows;        /* CtExplainRow */
     GPtrArray *readings;    /* CtReading */
     GPtrArray *events;      /* CtExplainEvent, of a message */

@@ -34,3 +34,37 @@ grep -q 'cudaErrorIllegalAddress' out || fail pipe
 grep -q 'cudaErrorIllegalAddress' out || fail 'no suggestion'
 "$CUTRIAGE" explain k.log.gz:9 >out 2>err
 [ $? -eq 4 ] || fail 'exit code of a missing line'
+# What looks like a path and is not there is no question.
+for place in gone.log:3 logs/app:7 ./x.txt:0; do
+    "$CUTRIAGE" explain "$place" >out 2>err
+    [ $? -eq 4 ] || fail "exit code of $place"
+    grep -q 'No such file' err || fail "$place: no word of the file"
+done
+# A code that no table holds is said to be unknown; nothing is searched for.
+unknown() { # QUESTION PATTERN
+    "$CUTRIAGE" explain --lang en $1 >out 2>err
+    [ $? -eq 2 ] || fail "$1: not told as unknown"
+    grep -q -e "^No $2 is known" out || fail "$1: no $2"
+}
+unknown 'xid 9999' 'Xid 9999'
+unknown 'xid -1' 'Xid -1'
+unknown 'xid 99999999999999999999999' 'Xid 99999999999999999999999'
+unknown 'sxid 1' 'SXid 1'
+unknown 'CUDA error 4242' 'CUDA error 4242'
+unknown CUDA_ERROR_FOO CUDA_ERROR_FOO
+grep -q CUDA_ERROR_INVALID_VALUE out || fail 'no sibling of CUDA_ERROR_FOO'
+unknown cudaErrorFrobnicated cudaErrorFrobnicated
+"$CUTRIAGE" explain npp -1 >out 2>err
+[ $? -eq 2 ] || fail npp
+# Several codes.
+has '719 700' cudaErrorLaunchFailure
+has '719 700' cudaErrorIllegalAddress
+has 'xid 79, 31' GPU_HAS_FALLEN_OFF
+has 'xid 79, 31' FIFO_ERROR_MMU_ERR_FLT
+has 'CUDA_ERROR_INVALID_VALUE and 716' cudaErrorMisalignedAddress
+has '700 9876' 'No 9876 is known'
+has -1 SIGHUP
+has -1 EPERM
+# A status of cuDNN in a line has a number in either numbering.
+"$CUTRIAGE" explain 'RuntimeError: cuDNN error: CUDNN_STATUS_BAD_PARAM' >out || fail cudnn
+grep -q 'cuDNN status 2000' out && grep -q 'cuDNN status 3$' out || fail 'both numberings'
