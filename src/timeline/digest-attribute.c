@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* To which request each call and each piece of GPU work belongs, and where its time went. */
+#include <math.h>
+#include <string.h>
+
+#include "timeline/digest-private.h"
+
+const char *const ct_part_names[CT_N_PARTS] = {
+    "kernel", "foreign", "h2d", "d2h", "d2d", "alloc", "copy-call",
+    "sync", "launch", "module", "call", "os", "host",
+};
+
+static CtRequest *request(CtDigest *d, guint i)
+{
+    return &g_array_index(d->requests, CtRequest, i);
+}
+
+/* ---- the host ---- */
+
+/* TRUE for a call that is not made by another call of its thread (the runtime's by the driver). */
+static gboolean is_outer(CtDigest *d, const CtTlEvent *e)
+{
+    gint64 *end = g_hash_table_lookup(d->call_end, &e->tid);
+    if (!end) {
+        if (g_hash_table_size(d->call_end) >= 4096)
+            return TRUE;
+        gint64 *key = g_new(gint64, 1);
+        *key = e->tid;
+        end = g_new(gint64, 1);
+        *end = e->t1;
+        g_hash_table_insert(d->call_end, key, end);
+        return TRUE;
+    }
+    if (e->t0 < *end)
+        return FALSE;
+    *end = e->t1;
+    return TRUE;
+}
+
+static void link_call(CtDigest *d, const CtTlEvent *e, gint at)
+{
+    if (!d->link || e->correlation < d->link_min || e->correlation > d->link_max)
+        return;
+    guint32 *l = &d->link[e->correlation - d->link_min];
+    if (!*l)
+        *l = at >= 0 ? (guint32)at + 1 : G_MAXUINT32;
+}
+
+static CtPart part_of(const CtTlEvent *e)
+{
+    switch (e->call) {
+    case CT_TL_CALL_ALLOC:
+    case CT_TL_CALL_FREE:
+        return CT_PART_ALLOC;
+    case CT_TL_CALL_COPY:
+    case CT_TL_CALL_SET:
+        return CT_PART_COPY_CALL;
+    case CT_TL_CALL_SYNC:
+        return CT_PART_SYNC;
+    case CT_TL_CALL_LAUNCH:
+        return CT_PART_LAUNCH;
+    case CT_TL_CALL_MODULE:
+        return CT_PART_MODULE;
+    default:
+        return CT_PART_CALL;
+    }
+}
+
+static void count_call(CtRequest *r, const CtTlEvent *e, double ns)
+{
+    switch (part_of(e)) {
+    case CT_PART_ALLOC:
+        r->allocs++;
+        r->alloc_ns += (float)ns;
+        break;
+    case CT_PART_SYNC:
+        r->syncs++;
+        r->sync_ns += (float)ns;
+        break;
+    case CT_PART_LAUNCH:
+        r->launches++;
+        r->launch_ns += (float)ns;
+        break;
+    case CT_PART_MODULE:
+        r->modules++;
+        break;
+    default:
+        break;
+    }
+}
+
+static gboolean on_host(const CtTlEvent *e, gpointer user)
+{
+    CtDigest *d = user;
+    gint at = ct_digest_request_at(d, e->tid, e->t0);
+    if (e->kind == CT_TL_CALL)
+        link_call(d, e, at);
+    if (at < 0 || e->t1 < e->t0)
+        return TRUE;
+    CtRequest *r = request(d, (guint)at);
+    gboolean own = r->tid == e->tid || r->tid < 0;
+    gint64 t1 = MIN(e->t1, r->t1);
+    double ns = (double)(t1 - e->t0);
+    double idle = own ? MAX(ns - ct_busy_within(&d->all, e->t0, t1), 0) : 0;
+    if (e->kind == CT_TL_OS) {
+        r->os_ns += (float)idle;
+    } else if (is_outer(d, e)) {
+        count_call(r, e, ns);
+        r->part[part_of(e)] += (float)idle;
+    }
+    return TRUE;
+}
+
+/* ---- the GPU ---- */
+
+static gint owner_of(CtDigest *d, const CtTlEvent *e)
+{
+    if (d->link && e->correlation >= d->link_min && e->correlation <= d->link_max &&
+        e->correlation) {
+        guint32 l = d->link[e->correlation - d->link_min];
+        if (l == G_MAXUINT32)
+            return -1; /* launched outside of every request */
+        if (l)
+            return (gint)l - 1;
+    }
+    return ct_digest_request_at(d, e->tid, e->t0);
+}
+
+static void keep_detail(CtDigest *d, guint at, const CtPair *p, double ns)
+{
+    gint64 key = (gint64)((guint64)at << 32 | p->index);
+    CtDetail *x = g_hash_table_lookup(d->detail, &key);
+    if (!x) {
+        if (g_hash_table_size(d->detail) >= 200000)
+            return;
+        gint64 *k = g_new(gint64, 1);
+        *k = key;
+        x = g_new0(CtDetail, 1);
+        g_hash_table_insert(d->detail, k, x);
+    }
+    x->n++;
+    x->ns += ns;
+}
+
+/* A single run of a kernel far beyond what this name and shape usually takes: it was interrupted
+ * or had to share. */
+static void notice_hit(CtRequest *r, const CtPair *p, double ns)
+{
+    double usual = exp(p->log_sum / p->n);
+    if (p->n >= 8 && ns > 3 * usual && ns > usual + 200e3) {
+        r->hits++;
+        r->hit_ns += (float)(ns - usual);
+    }
+}
+
+static void on_kernel(CtDigest *d, const CtTlEvent *e, gint at)
+{
+    double ns = (double)(e->t1 - e->t0);
+    const CtPair *p = ct_pairs_get(&d->pairs, e->name, e->shape, FALSE);
+    if (at >= 0) {
+        CtRequest *r = request(d, (guint)at);
+        r->kernels++;
+        r->own_ns += (float)ns;
+        if (p && p->first == e->t0)
+            r->fresh++;
+        if (p)
+            notice_hit(r, p, ns);
+        if (p && (r->slow || r->reference))
+            keep_detail(d, (guint)at, p, ns);
+    }
+    /* In whose time it ran, when that is not its owner's. */
+    gint host = at >= 0 && e->t0 >= request(d, (guint)at)->t0 && e->t0 < request(d, (guint)at)->t1
+                    ? at : ct_digest_request_at(d, G_MININT64, e->t0);
+    if (host >= 0 && host != at) {
+        CtRequest *r = request(d, (guint)host);
+        r->part[CT_PART_FOREIGN] += (float)(MIN(e->t1, r->t1) - e->t0);
+    }
+}
+
+static void on_copy(CtDigest *d, const CtTlEvent *e, gint at)
+{
+    double ns = (double)(e->t1 - e->t0);
+    guint way = e->copy == CT_TL_COPY_H2D ? 0 : e->copy == CT_TL_COPY_D2H ? 1 : 2;
+    gboolean pageable = e->source == CT_TL_MEM_PAGEABLE || e->target == CT_TL_MEM_PAGEABLE;
+    /* A wait for results that are a few bytes is no copy worth the name. */
+    gboolean large = e->bytes >= 64 * 1024;
+    d->copy_ns[way] += ns;
+    d->copy_bytes[way] += (double)e->bytes;
+    if (pageable && large) {
+        d->pageable_ns += ns;
+        d->pageable_bytes += (double)e->bytes;
+    }
+    if (at < 0)
+        return;
+    CtRequest *r = request(d, (guint)at);
+    r->copies++;
+    r->copy_ns[way] += (float)ns;
+    r->bytes[way] += (double)e->bytes;
+    if (pageable && large)
+        r->pageable_ns += (float)ns;
+}
+
+static gboolean on_gpu(const CtTlEvent *e, gpointer user)
+{
+    CtDigest *d = user;
+    if (e->t1 <= e->t0)
+        return TRUE;
+    gint at = owner_of(d, e);
+    if (e->kind == CT_TL_COPY)
+        on_copy(d, e, at);
+    else
+        on_kernel(d, e, at);
+    return TRUE;
+}
+
+/* ---- the parts of each request ---- */
+
+static void settle(const CtDigest *d, CtRequest *r)
+{
+    double wall = (double)(r->t1 - r->t0);
+    double kernel = MIN(ct_busy_within(&d->kernels, r->t0, r->t1), wall);
+    double busy = CLAMP(ct_busy_within(&d->all, r->t0, r->t1), kernel, wall);
+    double foreign = MIN((double)r->part[CT_PART_FOREIGN], kernel);
+    r->part[CT_PART_FOREIGN] = (float)foreign;
+    r->part[CT_PART_KERNEL] = (float)(kernel - foreign);
+
+    double copies = (double)r->copy_ns[0] + r->copy_ns[1] + r->copy_ns[2];
+    for (guint i = 0; i < 3; i++)
+        r->part[CT_PART_H2D + i] =
+            (float)(copies > 0 ? (busy - kernel) * r->copy_ns[i] / copies : 0);
+    if (copies <= 0)
+        r->part[CT_PART_FOREIGN] += (float)(busy - kernel);
+
+    double idle = wall - busy, calls = 0;
+    for (guint i = CT_PART_ALLOC; i <= CT_PART_CALL; i++)
+        calls += r->part[i];
+    double scale = calls > idle && calls > 0 ? idle / calls : 1;
+    for (guint i = CT_PART_ALLOC; i <= CT_PART_CALL; i++)
+        r->part[i] *= (float)scale;
+    double rest = MAX(idle - calls, 0);
+    r->part[CT_PART_OS] = (float)MIN((double)r->os_ns, rest);
+    r->part[CT_PART_HOST] = (float)(rest - r->part[CT_PART_OS]);
+}
+
+gboolean ct_digest_attribute(CtDigest *d, GError **error)
+{
+    /* Requests that were found on the GPU hold what runs in them, whenever it was launched. */
+    if (g_strcmp0(d->how, "range") == 0 && d->link_max >= d->link_min &&
+        d->link_max - d->link_min < CT_DG_MAX_LINKS)
+        d->link = g_new0(guint32, d->link_max - d->link_min + 1);
+    if (!ct_digest_scan(d, CT_TL_BIT(CT_TL_CALL) | CT_TL_BIT(CT_TL_OS), on_host, error))
+        return FALSE;
+    d->hint = 0;
+    guint gpu = CT_TL_BIT(CT_TL_KERNEL) | CT_TL_BIT(CT_TL_GRAPH) | CT_TL_BIT(CT_TL_SET) |
+                CT_TL_BIT(CT_TL_COPY);
+    if (!ct_digest_scan(d, gpu, on_gpu, error))
+        return FALSE;
+    for (guint i = 0; i < d->requests->len; i++)
+        settle(d, request(d, i));
+    return TRUE;
+}

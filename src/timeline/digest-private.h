@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "timeline/digest.h"
+
+#define CT_DG_MAX_REQUESTS 200000u
+#define CT_DG_MAX_SPANS 10000u
+#define CT_DG_MAX_DETAILED 64u /* slow requests, and typical ones, whose kernels are kept by name */
+#define CT_DG_MAX_PAIRS 65536u
+#define CT_DG_MAX_BLOCKS 400000u
+#define CT_DG_MAX_LINKS 12000000u
+
+/* Where the time of a request goes; the parts add up to its wall time. What the host does counts
+ * only while the GPU is idle: else it is hidden. */
+typedef enum {
+    CT_PART_KERNEL,
+    CT_PART_FOREIGN, /* kernels of other requests, streams or processes */
+    CT_PART_H2D,
+    CT_PART_D2H,
+    CT_PART_D2D,
+    CT_PART_ALLOC, /* allocation and free */
+    CT_PART_COPY_CALL,
+    CT_PART_SYNC,
+    CT_PART_LAUNCH,
+    CT_PART_MODULE,
+    CT_PART_CALL, /* other calls: events, graphs, queries */
+    CT_PART_OS,
+    CT_PART_HOST, /* no call at all: the program's own code */
+    CT_N_PARTS
+} CtPart;
+extern const char *const ct_part_names[CT_N_PARTS];
+
+typedef struct {
+    gint64 t0, t1, tid; /* tid -1: the request was found on the GPU */
+    float part[CT_N_PARTS];
+    float copy_ns[3]; /* h2d, d2h, rest: own copies */
+    float own_ns, pageable_ns, hit_ns, alloc_ns, sync_ns, launch_ns, os_ns, queue_ns;
+    double bytes[3];
+    guint32 kernels, launches, syncs, allocs, copies, modules, fresh, fresh_shapes, hits;
+    guint8 slow, reference;
+} CtRequest;
+
+/* Stretches of a device's time with work in them. Where gaps are too many to keep, near ones
+ * merge, but what was busy inside stays known. */
+typedef struct {
+    gint64 t0, t1, busy;
+} CtBlock;
+typedef struct {
+    GArray *blocks; /* CtBlock */
+    gint64 *sum;    /* busy before each block; after ct_busy_seal() */
+    gint64 merge;   /* gaps up to this are closed */
+    gboolean sorted;
+} CtBusy;
+
+void ct_busy_init(CtBusy *busy);
+void ct_busy_clear(CtBusy *busy);
+void ct_busy_add(CtBusy *busy, gint64 t0, gint64 t1);
+void ct_busy_seal(CtBusy *busy);
+/* The union of two. */
+void ct_busy_join(const CtBusy *a, const CtBusy *b, CtBusy *out);
+double ct_busy_within(const CtBusy *busy, gint64 t0, gint64 t1);
+
+/* A kernel by name and shape. */
+typedef struct {
+    guint32 name, shape;
+    guint32 n, index; /* index is 1 for the first in the table; 0 is a free place */
+    double sum, log_sum;
+    gint64 first;
+} CtPair;
+typedef struct {
+    CtPair *slot;
+    guint used, mask;
+} CtPairs;
+CtPair *ct_pairs_get(CtPairs *pairs, guint32 name, guint32 shape, gboolean add);
+
+/* A name with its numbers taken out ("ProfilerStep#"), on one thread. */
+typedef struct {
+    guint32 group;
+    gint64 tid;
+    guint64 n;
+    double sum;
+    gint64 t0, t1, last_end;
+} CtRangeStat;
+
+typedef struct {
+    CtTimeline *tl;
+    CtEvidence *ev;
+    gint64 section;
+    /* the first scan */
+    GHashTable *group_ids;   /* text -> index + 1 */
+    GPtrArray *group_names;  /* char * */
+    GArray *group_of;        /* guint32 by name id; 0 is not looked at */
+    GHashTable *range_stats; /* key -> CtRangeStat */
+    CtPairs pairs;
+    GHashTable *first_names; /* kernel name id -> first t0 (gint64 *) */
+    CtBusy kernels, copies, all;
+    guint64 n_kernels, n_copies, n_calls, n_ranges, n_streams;
+    GHashTable *streams; /* device << 32 | stream -> kernels (guint64 *) */
+    GHashTable *launchers; /* tid -> launches (guint64 *) */
+    gint64 t0, t1;
+    guint64 link_min, link_max;
+    /* the requests */
+    char *request_name, *how; /* how: range, pattern, burst */
+    GArray *requests;         /* CtRequest in order of t0 */
+    GHashTable *request_tids; /* tid -> GArray of guint32 */
+    guint32 *link;            /* correlation - link_min -> request + 1 */
+    GHashTable *call_end;     /* tid -> end of the last outer call (gint64 *) */
+    gpointer scratch;         /* of the scan in progress */
+    guint hint;
+    double typical, limit;
+    GHashTable *detail; /* request << 32 | pair -> CtDetail */
+    guint n_detailed_slow, n_reference;
+    /* copies of the whole run */
+    double copy_ns[3], copy_bytes[3], pageable_ns, pageable_bytes;
+} CtDigest;
+
+typedef struct {
+    guint32 n;
+    double ns;
+} CtDetail;
+
+void ct_digest_stats(CtDigest *d, const CtTlEvent *e);
+gboolean ct_digest_find_requests(CtDigest *d, GError **error);
+/* Index of the request that holds the time on the thread, -1 for none. */
+gint ct_digest_request_at(CtDigest *d, gint64 tid, gint64 t);
+gboolean ct_digest_attribute(CtDigest *d, GError **error);
+void ct_digest_judge(CtDigest *d); /* typical, slow, reference */
+void ct_digest_emit(CtDigest *d);
+gboolean ct_digest_scan(CtDigest *d, guint kinds, CtTlVisit visit, GError **error);

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which intervals of a trace are its requests. First the program's own ranges: of the names that
+ * cover the run, the outermost that comes often enough. Else the GPU: a kernel that returns after
+ * the same number of others, or bursts between pauses.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "timeline/digest-private.h"
+
+#define MIN_REQUESTS 5u
+#define MAX_GROUPS 20000u
+#define MAX_SEQUENCE 3000000u
+
+/* ---- statistics of the first scan ---- */
+
+/* "step 17" and "step 18" are one: runs of digits become #. A hash mark before them is theirs. */
+static char *without_numbers(const char *name)
+{
+    GString *s = g_string_sized_new(strlen(name));
+    for (const char *p = name; *p && s->len < 200; p++) {
+        if (!g_ascii_isdigit(*p)) {
+            g_string_append_c(s, *p);
+            continue;
+        }
+        while (g_ascii_isdigit(p[1]))
+            p++;
+        if (s->len == 0 || s->str[s->len - 1] != '#')
+            g_string_append_c(s, '#');
+    }
+    return g_string_free(s, FALSE);
+}
+
+static guint32 group_of(CtDigest *d, guint32 name)
+{
+    if (name >= d->group_of->len) {
+        if (name > 50u * 1000 * 1000)
+            return 0;
+        g_array_set_size(d->group_of, MAX(name + 1, 2 * d->group_of->len));
+    }
+    guint32 *at = &g_array_index(d->group_of, guint32, name);
+    if (*at)
+        return *at;
+    g_autofree char *text = without_numbers(ct_timeline_name(d->tl, name));
+    guint32 id = GPOINTER_TO_UINT(g_hash_table_lookup(d->group_ids, text));
+    if (!id) {
+        if (d->group_names->len >= MAX_GROUPS)
+            return 0;
+        char *kept = g_strdup(text);
+        g_ptr_array_add(d->group_names, kept);
+        id = d->group_names->len;
+        g_hash_table_insert(d->group_ids, kept, GUINT_TO_POINTER(id));
+    }
+    *at = id;
+    return id;
+}
+
+static void add_range(CtDigest *d, const CtTlEvent *e)
+{
+    /* What a profiler draws on the GPU's side is the echo of a host range. */
+    if (e->stream >= 0 || e->t1 <= e->t0)
+        return;
+    guint32 group = group_of(d, e->name);
+    if (!group)
+        return;
+    d->n_ranges++;
+    gint64 key = (gint64)((guint64)group << 40 ^ (guint64)e->tid);
+    CtRangeStat *s = g_hash_table_lookup(d->range_stats, &key);
+    if (!s) {
+        if (g_hash_table_size(d->range_stats) >= MAX_GROUPS)
+            return;
+        gint64 *k = g_new(gint64, 1);
+        *k = key;
+        s = g_new0(CtRangeStat, 1);
+        *s = (CtRangeStat){.group = group, .tid = e->tid, .t0 = e->t0, .t1 = e->t1,
+                           .last_end = G_MININT64};
+        g_hash_table_insert(d->range_stats, k, s);
+    }
+    if (e->t0 < s->last_end)
+        return; /* inside one of its own name */
+    s->n++;
+    s->sum += (double)(e->t1 - e->t0);
+    s->last_end = e->t1;
+    s->t0 = MIN(s->t0, e->t0);
+    s->t1 = MAX(s->t1, e->t1);
+}
+
+static void count_in(GHashTable *table, gint64 key)
+{
+    guint64 *n = g_hash_table_lookup(table, &key);
+    if (!n) {
+        if (g_hash_table_size(table) >= 4096)
+            return;
+        gint64 *k = g_new(gint64, 1);
+        *k = key;
+        n = g_new0(guint64, 1);
+        g_hash_table_insert(table, k, n);
+    }
+    ++*n;
+}
+
+CtPair *ct_pairs_get(CtPairs *p, guint32 name, guint32 shape, gboolean add)
+{
+    if (!p->slot) {
+        p->mask = 4 * CT_DG_MAX_PAIRS - 1;
+        p->slot = g_new0(CtPair, p->mask + 1);
+    }
+    guint64 h = ((guint64)name << 32 | shape) * G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
+    for (guint i = (guint)(h >> 40);; i++) {
+        CtPair *x = &p->slot[i & p->mask];
+        if (x->index && x->name == name && x->shape == shape)
+            return x;
+        if (!x->index) {
+            if (!add || p->used >= CT_DG_MAX_PAIRS)
+                return NULL;
+            *x = (CtPair){.name = name, .shape = shape, .index = ++p->used};
+            return x;
+        }
+    }
+}
+
+static void add_kernel(CtDigest *d, const CtTlEvent *e)
+{
+    d->n_kernels++;
+    ct_busy_add(&d->kernels, e->t0, e->t1);
+    CtPair *p = ct_pairs_get(&d->pairs, e->name, e->shape, TRUE);
+    if (!p)
+        return;
+    double ns = (double)(e->t1 - e->t0);
+    if (p->n++ == 0 || e->t0 < p->first)
+        p->first = e->t0;
+    p->sum += ns;
+    p->log_sum += log(MAX(ns, 1));
+    if (e->stream >= 0)
+        count_in(d->streams, (gint64)e->device << 32 | (gint64)(guint32)e->stream);
+}
+
+void ct_digest_stats(CtDigest *d, const CtTlEvent *e)
+{
+    switch (e->kind) {
+    case CT_TL_RANGE:
+        add_range(d, e);
+        return;
+    case CT_TL_KERNEL:
+    case CT_TL_GRAPH:
+    case CT_TL_SET:
+        if (e->t1 > e->t0)
+            add_kernel(d, e);
+        break;
+    case CT_TL_COPY:
+        d->n_copies++;
+        ct_busy_add(&d->copies, e->t0, e->t1);
+        break;
+    case CT_TL_CALL:
+        d->n_calls++;
+        if (e->call == CT_TL_CALL_LAUNCH)
+            count_in(d->launchers, e->tid);
+        if (e->correlation && (e->call == CT_TL_CALL_LAUNCH || e->call == CT_TL_CALL_COPY ||
+                               e->call == CT_TL_CALL_SET || e->call == CT_TL_CALL_GRAPH)) {
+            d->link_min = MIN(d->link_min, e->correlation);
+            d->link_max = MAX(d->link_max, e->correlation);
+        }
+        break;
+    default:
+        return;
+    }
+    d->t0 = MIN(d->t0, e->t0);
+    d->t1 = MAX(d->t1, e->t1);
+}
+
+/* ---- ranges ---- */
+
+typedef struct {
+    guint32 group;
+    guint64 n;
+    double sum, lead; /* all threads */
+} Level;
+
+/* Operators of a framework are never what a user calls a request. */
+static gboolean is_operator(const char *name)
+{
+    return strstr(name, "::") || g_str_has_prefix(name, "aten") || g_str_has_suffix(name, ".py");
+}
+
+/* 0 for what cannot be the level of requests, 1 for what can. */
+static double fitness(const CtDigest *d, const Level *l)
+{
+    const char *name = g_ptr_array_index(d->group_names, l->group - 1);
+    if (l->n < MIN_REQUESTS || l->n > CT_DG_MAX_REQUESTS)
+        return 0;
+    double often = l->n >= 20 ? 1 : 0.6 + 0.4 * (double)(l->n - MIN_REQUESTS) / 15;
+    return often * (is_operator(name) ? 0.4 : 1);
+}
+
+static GArray *levels_of(CtDigest *d)
+{
+    GArray *levels = g_array_new(FALSE, TRUE, sizeof(Level));
+    g_array_set_size(levels, d->group_names->len);
+    GHashTableIter it;
+    gpointer value;
+    g_hash_table_iter_init(&it, d->range_stats);
+    while (g_hash_table_iter_next(&it, NULL, &value)) {
+        const CtRangeStat *s = value;
+        Level *l = &g_array_index(levels, Level, s->group - 1);
+        l->group = s->group;
+        l->n += s->n;
+        l->sum += s->sum;
+        l->lead = MAX(l->lead, s->sum);
+    }
+    return levels;
+}
+
+/* The name whose ranges cover the most of the time on their thread; of those that cover about as
+ * much, the longest, which is the outermost. 0 when ranges cover too little of the run. */
+static guint32 best_level(CtDigest *d)
+{
+    g_autoptr(GArray) levels = levels_of(d);
+    double most = 0;
+    guint32 best = 0;
+    double mean = 0;
+    for (guint i = 0; i < levels->len; i++) {
+        const Level *l = &g_array_index(levels, Level, i);
+        if (l->group)
+            most = MAX(most, l->lead * fitness(d, l));
+    }
+    for (guint i = 0; i < levels->len; i++) {
+        const Level *l = &g_array_index(levels, Level, i);
+        if (!l->group || l->lead * fitness(d, l) < 0.7 * most)
+            continue;
+        double each = l->sum / (double)l->n;
+        if (each > mean) {
+            mean = each;
+            best = l->group;
+        }
+    }
+    /* Ranges that hold next to nothing of the GPU's work are about something else. */
+    return most > 0.05 * (double)MAX(d->t1 - d->t0, 1) || !d->n_kernels ? best : 0;
+}
+
+static gboolean pick_range(const CtTlEvent *e, gpointer user)
+{
+    CtDigest *d = user;
+    guint32 wanted = *(const guint32 *)d->scratch;
+    if (e->stream >= 0 || e->t1 <= e->t0 || e->name >= d->group_of->len ||
+        g_array_index(d->group_of, guint32, e->name) != wanted)
+        return TRUE;
+    CtRequest r = {.t0 = e->t0, .t1 = e->t1, .tid = e->tid};
+    g_array_append_val(d->requests, r);
+    return d->requests->len < CT_DG_MAX_REQUESTS;
+}
+
+/* ---- the GPU's own pattern ---- */
+
+typedef struct {
+    guint32 pair;
+    float gap; /* ns of nothing before it */
+    gint64 t0;
+} Step;
+
+typedef struct {
+    GArray *steps;
+    gint64 end;
+} Sequence;
+
+static gboolean add_step(const CtTlEvent *e, gpointer user)
+{
+    CtDigest *d = user;
+    Sequence *s = d->scratch;
+    if (e->t1 <= e->t0)
+        return TRUE;
+    const CtPair *p = ct_pairs_get(&d->pairs, e->name, e->shape, FALSE);
+    Step x = {.pair = p ? p->index : 0, .t0 = e->t0,
+              .gap = s->steps->len ? (float)MAX(e->t0 - s->end, 0) : 0};
+    g_array_append_val(s->steps, x);
+    s->end = MAX(s->end, e->t1);
+    return s->steps->len < MAX_SEQUENCE;
+}
+
+static void add_request(CtDigest *d, gint64 t0, gint64 t1)
+{
+    CtRequest r = {.t0 = t0, .t1 = t1, .tid = -1};
+    if (t1 > t0 && d->requests->len < CT_DG_MAX_REQUESTS)
+        g_array_append_val(d->requests, r);
+}
+
+typedef struct {
+    guint32 last, gap, votes, fits, n;
+    double idle;
+} Return;
+
+/* After how many kernels each returns: the majority's distance, and how often it holds. */
+static Return *returns_of(const CtDigest *d, const GArray *steps)
+{
+    Return *r = g_new0(Return, d->pairs.used + 1);
+    for (int round = 0; round < 2; round++) {
+        for (guint i = 0; i <= d->pairs.used; i++)
+            r[i].last = 0;
+        for (guint32 i = 0; i < steps->len; i++) {
+            const Step *s = &g_array_index(steps, Step, i);
+            Return *x = &r[s->pair];
+            guint32 gap = x->last ? i + 1 - x->last : 0;
+            x->last = i + 1;
+            if (round == 1) {
+                x->n++;
+                x->fits += gap && gap == x->gap;
+                x->idle += MIN((double)s->gap, 1e8);
+            } else if (gap && gap == x->gap) {
+                x->votes++;
+            } else if (gap && x->votes == 0) {
+                x->gap = gap;
+                x->votes = 1;
+            } else if (gap) {
+                x->votes--;
+            }
+        }
+    }
+    return r;
+}
+
+/* One kernel a period, and of those the one with the longest pause before it. */
+static guint32 first_of_period(const CtDigest *d, const GArray *steps)
+{
+    g_autofree Return *r = returns_of(d, steps);
+    guint32 best = 0;
+    for (guint i = 1; i <= d->pairs.used; i++) {
+        gboolean regular = r[i].n >= 8 && r[i].fits * 10 >= (r[i].n - 1) * 7 && r[i].gap >= 3;
+        if (!regular || (double)r[i].gap * r[i].n < 0.6 * steps->len)
+            continue;
+        if (!best || r[i].gap > r[best].gap ||
+            (r[i].gap == r[best].gap && r[i].idle > r[best].idle))
+            best = i;
+    }
+    return best;
+}
+
+static void requests_of_period(CtDigest *d, const GArray *steps, guint32 first)
+{
+    gint64 from = 0;
+    for (guint i = 0; i < steps->len; i++) {
+        const Step *s = &g_array_index(steps, Step, i);
+        if (s->pair != first)
+            continue;
+        if (from)
+            add_request(d, from, s->t0);
+        from = s->t0;
+    }
+}
+
+static int by_float(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Pauses that are far longer than the usual ones part bursts; the cut stands where the sorted
+ * pauses jump the most. */
+static void requests_of_bursts(CtDigest *d, const GArray *steps)
+{
+    guint n = steps->len;
+    g_autofree float *gap = g_new(float, n + 1);
+    for (guint i = 0; i < n; i++)
+        gap[i] = g_array_index(steps, Step, i).gap;
+    qsort(gap, n, sizeof *gap, by_float);
+    guint cut = 0;
+    double jump = 5;
+    for (guint i = n / 2; i + 8 < n; i++) {
+        double ratio = (double)gap[i + 1] / MAX((double)gap[i], 1000);
+        if (gap[i + 1] > 20000 && ratio > jump) {
+            jump = ratio;
+            cut = i + 1;
+        }
+    }
+    if (!cut)
+        return;
+    gint64 from = 0;
+    for (guint i = 0; i < n; i++) {
+        const Step *s = &g_array_index(steps, Step, i);
+        if (i && s->gap < gap[cut])
+            continue;
+        if (from)
+            add_request(d, from, s->t0 - (gint64)s->gap);
+        from = s->t0;
+    }
+}
+
+/* Where a program waits for its clients, the pause before a request is not part of it. */
+static void cut_waits(CtDigest *d)
+{
+    guint paced = 0;
+    for (guint i = 0; i < d->requests->len; i++) {
+        const CtRequest *r = &g_array_index(d->requests, CtRequest, i);
+        paced += ct_busy_within(&d->all, r->t0, r->t1) < 0.35 * (double)(r->t1 - r->t0);
+    }
+    if (2 * paced < d->requests->len)
+        return;
+    for (guint i = 0; i < d->requests->len; i++) {
+        CtRequest *r = &g_array_index(d->requests, CtRequest, i);
+        const CtBlock *x = (const CtBlock *)(void *)d->all.blocks->data;
+        guint lo = 0, hi = d->all.blocks->len;
+        while (lo < hi) {
+            guint mid = lo + (hi - lo) / 2;
+            if (x[mid].t0 < r->t1)
+                lo = mid + 1;
+            else
+                hi = mid;
+        }
+        if (lo && x[lo - 1].t1 < r->t1 && x[lo - 1].t1 > r->t0)
+            r->t1 = x[lo - 1].t1;
+    }
+}
+
+static gboolean requests_on_gpu(CtDigest *d, GError **error)
+{
+    Sequence s = {.steps = g_array_new(FALSE, FALSE, sizeof(Step))};
+    d->scratch = &s;
+    gboolean ok = ct_digest_scan(d, CT_TL_BIT(CT_TL_KERNEL) | CT_TL_BIT(CT_TL_GRAPH) |
+                                        CT_TL_BIT(CT_TL_SET), add_step, error);
+    if (ok && s.steps->len >= 24) {
+        guint32 first = first_of_period(d, s.steps);
+        if (first) {
+            requests_of_period(d, s.steps, first);
+            d->how = g_strdup("pattern");
+            cut_waits(d);
+        } else {
+            requests_of_bursts(d, s.steps);
+            d->how = g_strdup("burst");
+        }
+        d->request_name = g_strdup(first ? "period of the GPU's work" : "burst of GPU work");
+    }
+    g_array_unref(s.steps);
+    if (d->requests->len < MIN_REQUESTS)
+        g_array_set_size(d->requests, 0);
+    return ok;
+}
+
+/* ---- both ---- */
+
+static int by_begin(const void *a, const void *b)
+{
+    const CtRequest *x = a, *y = b;
+    if (x->t0 != y->t0)
+        return (x->t0 > y->t0) - (x->t0 < y->t0);
+    return (x->t1 < y->t1) - (x->t1 > y->t1);
+}
+
+/* In order; one inside another of its thread is not a request of its own. */
+static void index_requests(CtDigest *d)
+{
+    CtRequest *r = (CtRequest *)(void *)d->requests->data;
+    if (!d->requests->len)
+        return;
+    qsort(r, d->requests->len, sizeof *r, by_begin);
+    g_autoptr(GHashTable) ends = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+    guint kept = 0;
+    for (guint i = 0; i < d->requests->len; i++) {
+        gint64 *end = g_hash_table_lookup(ends, &r[i].tid);
+        if (end && r[i].t0 < *end)
+            continue;
+        if (!end) {
+            gint64 *key = g_new(gint64, 1);
+            *key = r[i].tid;
+            end = g_new(gint64, 1);
+            g_hash_table_insert(ends, key, end);
+        }
+        *end = r[i].t1;
+        r[kept++] = r[i];
+    }
+    g_array_set_size(d->requests, kept);
+    for (guint32 i = 0; i < kept; i++) {
+        GArray *list = g_hash_table_lookup(d->request_tids, &r[i].tid);
+        if (!list) {
+            gint64 *key = g_new(gint64, 1);
+            *key = r[i].tid;
+            list = g_array_new(FALSE, FALSE, sizeof(guint32));
+            g_hash_table_insert(d->request_tids, key, list);
+        }
+        g_array_append_val(list, i);
+    }
+}
+
+gboolean ct_digest_find_requests(CtDigest *d, GError **error)
+{
+    d->requests = g_array_new(FALSE, TRUE, sizeof(CtRequest));
+    guint32 group = d->n_ranges ? best_level(d) : 0;
+    if (group) {
+        d->scratch = &group;
+        if (!ct_digest_scan(d, CT_TL_BIT(CT_TL_RANGE), pick_range, error))
+            return FALSE;
+        d->request_name = g_strdup(g_ptr_array_index(d->group_names, group - 1));
+        d->how = g_strdup("range");
+    } else if (d->n_kernels >= 24 && !requests_on_gpu(d, error)) {
+        return FALSE;
+    }
+    d->hint = 0;
+    index_requests(d);
+    return TRUE;
+}
+
+static gint in_list(const CtDigest *d, const GArray *list, gint64 t)
+{
+    guint lo = 0, hi = list->len;
+    while (lo < hi) {
+        guint mid = lo + (hi - lo) / 2;
+        guint32 at = g_array_index(list, guint32, mid);
+        if (g_array_index(d->requests, CtRequest, at).t0 <= t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (!lo)
+        return -1;
+    guint32 at = g_array_index(list, guint32, lo - 1);
+    return t < g_array_index(d->requests, CtRequest, at).t1 ? (gint)at : -1;
+}
+
+gint ct_digest_request_at(CtDigest *d, gint64 tid, gint64 t)
+{
+    /* Events come in order, so mostly it is the one of last time. */
+    if (d->hint < d->requests->len) {
+        const CtRequest *r = &g_array_index(d->requests, CtRequest, d->hint);
+        if (r->tid == tid && t >= r->t0 && t < r->t1)
+            return (gint)d->hint;
+    }
+    GArray *list = g_hash_table_lookup(d->request_tids, &tid);
+    gint at = -1;
+    if (list) {
+        at = in_list(d, list, t);
+    } else { /* a helper's thread, or the GPU: whoever is at work then */
+        GHashTableIter it;
+        gpointer value;
+        g_hash_table_iter_init(&it, d->request_tids);
+        for (guint n = 0; at < 0 && n < 64 && g_hash_table_iter_next(&it, NULL, &value); n++)
+            at = in_list(d, value, t);
+    }
+    if (at >= 0 && list)
+        d->hint = (guint)at;
+    return at;
+}
