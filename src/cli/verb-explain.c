@@ -36,6 +36,7 @@ static CtEvidence *read_message(const CtKb *kb, const char *text, GError **error
     g_autoptr(CtParse) parse = ev ? ct_parse_new(ev, kb, error) : NULL;
     if (!parse)
         return NULL;
+    ct_parse_trust(parse);
     ct_parse_memory(parse, "message", text, strlen(text));
     ct_parse_finish(parse);
     ct_analyze(ev);

@@ -74,7 +74,8 @@ static gboolean message_line(CtStr s)
 static gboolean extension(const char *path)
 {
     static const char *const list[] = {".py", ".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h",
-                                       ".hpp", ".rs", ".go", ".java", ".ipynb"};
+                                       ".hpp", ".rs", ".go", ".java", ".ipynb",
+                                       ".sh", ".bash", ".js", ".ts", ".rb", ".pl", ".lua", ".pyx"};
     for (gsize i = 0; path && i < G_N_ELEMENTS(list); i++)
         if (g_str_has_suffix(path, list[i]))
             return TRUE;

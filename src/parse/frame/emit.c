@@ -46,9 +46,17 @@ static gboolean told_by_source(const char *kind)
     return FALSE;
 }
 
+gboolean ct_only_quotes(const CtEmit *emit, const CtLine *line, const char *kind)
+{
+    return !emit->parse->trusting && !told_by_source(kind) &&
+           ct_quotes_line(&emit->quotes, line);
+}
+
 gint64 ct_emit_event(CtEmit *emit, const CtLine *line, CtEventRow row)
 {
     if (emit->parser && emit->parser->is_source && !told_by_source(row.kind))
+        return 0;
+    if (!emit->parser && line && ct_only_quotes(emit, line, row.kind))
         return 0;
     Quote text;
     row.section = emit->id;

@@ -10,6 +10,7 @@
 #include "parse/frame/envelope.h"
 #include "parse/frame/parse.h"
 #include "parse/frame/parser.h"
+#include "parse/frame/quoted.h"
 #include "parse/frame/scanner.h"
 #include "parse/frame/signatures.h"
 
@@ -71,6 +72,7 @@ struct CtEmit {
     guint n_kernel, n_other;
     gboolean ranked, same_rank; /* lines name a rank, and all of them the same */
     gint64 rank;
+    CtQuotes quotes;
     gboolean enough; /* its parser wants no more lines but those with its anchors */
     gboolean decode; /* lines are JSON: scanned after decoding */
     gboolean kernel_log; /* cut because its lines are the kernel's */
@@ -101,6 +103,7 @@ struct CtParse {
     GArray *done;          /* CtDoneSection */
     guint n_sections;
     const CtParser *forced;
+    gboolean trusting; /* what is quoted counts as well */
 
     /* the source at hand */
     gboolean in_source, binary, checked;

@@ -28,6 +28,9 @@ void ct_parse_finish(CtParse *parse);
 /* Convenience for tests and `explain`: one source from memory. */
 void ct_parse_memory(CtParse *parse, const char *path, const char *data, gsize len);
 
+/* The text is a question about a message: what it only quotes counts as if it had happened. */
+void ct_parse_trust(CtParse *parse);
+
 /* For tests and fuzzing: every section is read by this parser, whatever it looks like; NULL ends
  * it. FALSE: no parser has that id. */
 gboolean ct_parse_force(CtParse *parse, const char *parser_id);

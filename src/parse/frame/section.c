@@ -194,6 +194,17 @@ static void begin(CtParse *parse, CtEmit *s)
     g_byte_array_set_size(s->head, 0);
 }
 
+static void judge_quotes(CtParse *parse, CtEmit *s)
+{
+    CtLine lines[CT_HEAD_LINES];
+    guint n = MIN(s->head_lines->len, CT_HEAD_LINES);
+    for (guint i = 0; i < n; i++) {
+        CtRawLine raw = head_line(s, i);
+        lines[i] = (CtLine){.raw = raw.raw, .raw_len = raw.len};
+    }
+    s->quotes.kind = ct_quotes_judge(lines, n, s->command, parse->path);
+}
+
 static void decide(CtParse *parse, CtEmit *s)
 {
     if (s->decided)
@@ -202,6 +213,7 @@ static void decide(CtParse *parse, CtEmit *s)
     ct_section_sniff(parse, &s->parser);
     if (parse->forced)
         s->parser = parse->forced;
+    judge_quotes(parse, s);
     begin(parse, s);
 }
 
@@ -415,6 +427,8 @@ static void body_line(CtParse *parse, CtEmit *s, const CtRawLine *raw, const CtH
         short_enough.cut = TRUE;
         raw = &short_enough;
     }
+    if (s->quotes.kind == CT_QUOTING_DOCUMENT || s->quotes.kind == CT_QUOTING_COMMITS)
+        ct_quotes_follow(&s->quotes, raw->raw, raw->len);
     gboolean streamed = s->parser && s->parser->line && !s->enough;
     if (!streamed && !n_hits && !s->decode && !time_due(parse, raw))
         return;

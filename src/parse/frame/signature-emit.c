@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "parse/frame/json-line.h"
+#include "parse/frame/quoted.h"
 
 #define MAX_CAPTURE ((gsize)2000)
 #define MAX_CODES 4096u /* texts that are remembered */
@@ -210,6 +211,8 @@ void ct_signature_emit(CtSignatures *sigs, Signature *sig, CtEmit *emit, const C
                        const PCRE2_SIZE *ovector, guint n_groups)
 {
     Fields f = {.detail = sigs->detail};
+    if (!sig->is_fact && ct_only_quotes(emit, line, sig->kind))
+        return;
     sigs->arena_used = 0;
     g_string_truncate(sigs->detail, 0);
     collect(sigs, sig, line, ovector, n_groups, &f);

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+# Text that only speaks of an error is no error; a block of a log that a person pasted is.
+fail() { echo "$1"; exit 1; }
+nothing() { # FILE
+    "$CUTRIAGE" diagnose --json "$1" >out
+    case $? in 0 | 3) ;; *) fail "$1: taken at its word" ;; esac
+}
+found() { # FILE CAUSE
+    "$CUTRIAGE" diagnose --json "$1" >out
+    [ $? -eq 1 ] || fail "$1: not found"
+    grep -q "\"cause\": \"$2\"" out || fail "$1: no $2"
+}
+message='CUDA error: an illegal memory access was encountered'
+cat >comments.txt <<EOF
+/* What the driver says, and what we make of it. */
+// $message
+// RuntimeError: CUDA out of memory. Tried to allocate 3.00 GiB
+int from_driver(int code)
+{
+    if (code == 700)
+        return -5; /* $message */
+    return -1; // CUDA error: misaligned address
+}
+EOF
+nothing comments.txt
+cat >restart.sh <<EOF
+#!/bin/sh
+# When the log says "$message" the unit is restarted.
+# NVRM: Xid (PCI:0000:5e:00): 79, pid=77, name=serve, GPU has fallen off the bus.
+grep -q "$message" /var/log/serve.log && systemctl restart serve
+EOF
+nothing restart.sh
+cat >history.txt <<EOF
+commit 81aa03c2de7f0c6a7a1d6b1a0c2b9f7fe0d31c44
+Author: Mei <mei@example.org>
+Date:   Wed Apr 2 09:00:00 2025 +0200
+
+    Report $message with the name of the kernel
+
+    Also NCCL WARN lines, and NVRM: Xid (PCI:0000:5e:00): 79, GPU has fallen off the bus.
+EOF
+nothing history.txt
+cat >oneline.txt <<EOF
+81aa03c Report $message
+77bc1de Catch CUDA out of memory. Tried to allocate more than is free
+0a9b8c7 Merge branch 'xid-79'
+EOF
+nothing oneline.txt
+cat >tests.txt <<EOF
+test_text_of_700[$message] (suite.Errors) ... ok
+suite/test_oom.py::test_says[RuntimeError: CUDA out of memory. Tried to allocate 1 GiB] PASSED [ 66%]
+[ RUN      ] Text.$message
+[       OK ] Text.$message (1 ms)
+ok 4 - NVRM: Xid (PCI:0000:5e:00): 79, pid=77, name=serve, GPU has fallen off the bus.
+ 7/9 Test  #7: CUDA error: misaligned address .......   Passed    0.31 sec
+EOF
+nothing tests.txt
+cat >guide.md <<EOF
+# Errors
+
+## $message
+
+\`$message\` means that a kernel left its buffer.
+If you see RuntimeError: CUDA out of memory. Tried to allocate 1.00 GiB, ask for less:
+
+\`\`\`
+RuntimeError: CUDA out of memory. Tried to allocate 1.00 GiB
+\`\`\`
+
+| Xid | text |
+| --- | --- |
+| 79 | GPU has fallen off the bus |
+EOF
+# The sentence above the block says that it shows what may happen.
+nothing guide.md
+echo "What does $message mean?" >question.txt
+nothing question.txt
+echo "请问 $message 是什么意思？" >question-zh.txt
+nothing question-zh.txt
+# A post with a log in it: in a block, and without one.
+cat >post.md <<EOF
+### Dies after some hundred requests
+
+Since the last update the server does not live long. What can I do?
+
+- GPU: H100
+
+It ends so:
+
+\`\`\`
+2025-04-02 08:11:13 ERROR worker 3 failed
+Traceback (most recent call last):
+  File "serve.py", line 12, in run
+RuntimeError: $message
+\`\`\`
+EOF
+found post.md illegal-address-kernel
+cat >post.txt <<EOF
+Since the last update the server ends with this:
+
+RuntimeError: $message
+CUDA kernel errors might be asynchronously reported at some other API call
+
+Any idea?
+EOF
+found post.txt illegal-address-kernel
+# A log that also holds a passed test is still a log.
+cat >mixed.txt <<EOF
+[       OK ] Load.Model (12 ms)
+RuntimeError: $message
+EOF
+found mixed.txt illegal-address-kernel
