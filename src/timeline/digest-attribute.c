@@ -231,6 +231,7 @@ static void settle(const CtDigest *d, CtRequest *r)
     if (copies <= 0)
         r->part[CT_PART_FOREIGN] += (float)(busy - kernel);
 
+    r->gap_ns = (float)ct_busy_widest_gap(&d->all, r->t0, r->t1);
     double idle = wall - busy, calls = 0;
     for (guint i = CT_PART_ALLOC; i <= CT_PART_CALL; i++)
         calls += r->part[i];

@@ -88,8 +88,8 @@ void ct_busy_join(const CtBusy *a, const CtBusy *b, CtBusy *out)
     ct_busy_seal(out);
 }
 
-/* Busy time before t. */
-static double before(const CtBusy *b, gint64 t)
+/* How many blocks begin at t or before. */
+static guint begun(const CtBusy *b, gint64 t)
 {
     const CtBlock *x = (const CtBlock *)(const void *)b->blocks->data;
     guint lo = 0, hi = b->blocks->len;
@@ -100,6 +100,14 @@ static double before(const CtBusy *b, gint64 t)
         else
             hi = mid;
     }
+    return lo;
+}
+
+/* Busy time before t. */
+static double before(const CtBusy *b, gint64 t)
+{
+    const CtBlock *x = (const CtBlock *)(const void *)b->blocks->data;
+    guint lo = begun(b, t);
     if (lo == 0)
         return 0;
     const CtBlock *last = &x[lo - 1];
@@ -112,4 +120,16 @@ static double before(const CtBusy *b, gint64 t)
 double ct_busy_within(const CtBusy *b, gint64 t0, gint64 t1)
 {
     return t1 > t0 && b->blocks->len ? MAX(before(b, t1) - before(b, t0), 0) : 0;
+}
+
+gint64 ct_busy_widest_gap(const CtBusy *b, gint64 t0, gint64 t1)
+{
+    const CtBlock *x = (const CtBlock *)(const void *)b->blocks->data;
+    guint i = begun(b, t0);
+    gint64 free_from = i ? MAX(x[i - 1].t1, t0) : t0, widest = 0;
+    for (; i < b->blocks->len && x[i].t0 < t1; i++) {
+        widest = MAX(widest, x[i].t0 - free_from);
+        free_from = MAX(free_from, x[i].t1);
+    }
+    return MAX(widest, t1 - free_from);
 }

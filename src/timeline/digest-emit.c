@@ -53,11 +53,13 @@ static double take_count(const CtRequest *r, guint which)
     return n[which];
 }
 
-static const char *const times[] = {"pageable", "alloc-calls", "sync-calls", "launch-calls", "own"};
+static const char *const times[] = {"pageable", "alloc-calls", "sync-calls", "launch-calls", "own",
+                                    "gap"};
 
 static double take_time(const CtRequest *r, guint which)
 {
-    const float ns[] = {r->pageable_ns, r->alloc_ns, r->sync_ns, r->launch_ns, r->own_ns};
+    const float ns[] = {r->pageable_ns, r->alloc_ns, r->sync_ns, r->launch_ns, r->own_ns,
+                        r->gap_ns};
     return ns[which];
 }
 

@@ -34,7 +34,7 @@ typedef struct {
     gint64 t0, t1, tid; /* tid -1: the request was found on the GPU */
     float part[CT_N_PARTS];
     float copy_ns[3]; /* h2d, d2h, rest: own copies */
-    float own_ns, pageable_ns, hit_ns, alloc_ns, sync_ns, launch_ns, os_ns, queue_ns;
+    float own_ns, pageable_ns, hit_ns, alloc_ns, sync_ns, launch_ns, os_ns, gap_ns;
     double bytes[3];
     guint32 kernels, launches, syncs, allocs, copies, modules, fresh, fresh_shapes, hits;
     guint8 slow, reference;
@@ -59,6 +59,8 @@ void ct_busy_seal(CtBusy *busy);
 /* The union of two. */
 void ct_busy_join(const CtBusy *a, const CtBusy *b, CtBusy *out);
 double ct_busy_within(const CtBusy *busy, gint64 t0, gint64 t1);
+/* The longest stretch of the window with nothing in it. */
+gint64 ct_busy_widest_gap(const CtBusy *busy, gint64 t0, gint64 t1);
 
 /* A kernel by name and shape. */
 typedef struct {

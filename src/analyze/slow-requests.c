@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why requests of a trace are slow: for each slow one, which part of it took the extra time against
+ * the typical request. Requests with the same answer make one finding.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyzer.h"
+#include "analyze/clock.h"
+#include "analyze/request-spans.h"
+
+typedef enum {
+    WHY_KERNEL, WHY_COPY, WHY_SYNC, WHY_ALLOC, WHY_IDLE, WHY_LAUNCH, WHY_FIRST, WHY_QUEUE, N_WHY
+} Why;
+
+static const char *const kinds[N_WHY] = {
+    "slow-request-kernel", "slow-request-copy",   "slow-request-sync",       "slow-request-alloc",
+    "slow-request-idle",   "slow-request-launch", "slow-request-first-time", "slow-request-queue",
+};
+
+typedef struct {
+    const CtRequestSpan *r;
+    Why why;
+    double extra, part; /* over the typical request, and what of it `why` explains */
+} Judged;
+
+static double wall(const CtRequestSpan *r)
+{
+    return (double)(r->t1 - r->t0);
+}
+
+/* ---- one request ---- */
+
+static double over(const CtRequestSet *s, const CtRequestSpan *r, CtRequestPart p)
+{
+    return r->part[p] - s->part[p];
+}
+
+static gboolean first_time_work(const CtRequestSet *s, const CtRequestSpan *r)
+{
+    return r->n[CT_RN_MODULES] > s->n[CT_RN_MODULES] || r->n[CT_RN_FRESH] > s->n[CT_RN_FRESH];
+}
+
+static void explain(const CtRequestSet *s, const CtRequestSpan *r, double *x)
+{
+    double host = over(s, r, CT_RP_HOST), os = over(s, r, CT_RP_OS);
+    double launch = over(s, r, CT_RP_LAUNCH) + over(s, r, CT_RP_CALL);
+    double copies = over(s, r, CT_RP_H2D) + over(s, r, CT_RP_D2H) + over(s, r, CT_RP_D2D);
+    x[WHY_KERNEL] = over(s, r, CT_RP_KERNEL);
+    x[WHY_QUEUE] = over(s, r, CT_RP_FOREIGN);
+    x[WHY_COPY] = copies;
+    /* The call that stages a copy belongs to it where more is copied. */
+    if (r->n[CT_RN_COPIES] > s->n[CT_RN_COPIES] || copies > 0.02 * s->typical)
+        x[WHY_COPY] += over(s, r, CT_RP_COPY_CALL);
+    else
+        launch += over(s, r, CT_RP_COPY_CALL);
+    x[WHY_ALLOC] = over(s, r, CT_RP_ALLOC);
+    x[WHY_SYNC] = over(s, r, CT_RP_SYNC);
+    x[WHY_LAUNCH] = launch;
+    x[WHY_IDLE] = host + os;
+    /* Many more waits: the pauses after them are theirs. */
+    if (r->n[CT_RN_SYNCS] > 1.5 * s->n[CT_RN_SYNCS] + 2) {
+        x[WHY_SYNC] += MAX(host, 0) + MAX(launch, 0);
+        x[WHY_IDLE] = x[WHY_LAUNCH] = 0;
+    }
+    if (first_time_work(s, r)) {
+        double more = r->even >= 0 ? MIN(MAX(r->more, 0), MAX(x[WHY_KERNEL], 0)) : 0;
+        x[WHY_FIRST] = over(s, r, CT_RP_MODULE) + MAX(x[WHY_LAUNCH], 0) + MAX(x[WHY_IDLE], 0) +
+                       MAX(x[WHY_ALLOC], 0) + more;
+        x[WHY_KERNEL] -= more;
+    } else {
+        x[WHY_FIRST] = over(s, r, CT_RP_MODULE);
+    }
+}
+
+static Judged judge(const CtRequestSet *s, const CtRequestSpan *r)
+{
+    double x[N_WHY] = {0};
+    Judged j = {.r = r, .extra = wall(r) - s->typical};
+    explain(s, r, x);
+    for (guint i = 1; i < N_WHY; i++)
+        if (x[i] > x[j.why])
+            j.why = i;
+    j.part = x[j.why];
+    return j;
+}
+
+/* ---- all of a kind ---- */
+
+/* How kernels differ: run more often, all by one ratio, one of them, or a few interrupted. */
+static const char *kernel_manner(const CtRequestSpan *r)
+{
+    double gain = MAX(r->gain, 1);
+    if (r->even < 0)
+        return "unknown";
+    if (r->more > 0.6 * gain)
+        return "more";
+    if (r->even > 0.7)
+        return "even";
+    if (r->hit > 0.6 * gain)
+        return "hit";
+    if (r->kernel && r->kernel_ns - r->kernel_usual > 0.6 * gain)
+        return "one";
+    return "mixed";
+}
+
+static int by_extra(const void *a, const void *b)
+{
+    const Judged *x = a, *y = b;
+    return (x->extra < y->extra) - (x->extra > y->extra);
+}
+
+typedef struct {
+    const CtRequestSet *s;
+    GArray *of; /* Judged, the slowest first */
+    Why why;
+    double extra, part;
+    gboolean leads;
+    guint first; /* those among the first requests */
+} Group;
+
+static json_t *detail_of(const Group *g, const char **out_manner)
+{
+    const CtRequestSet *s = g->s;
+    const Judged *worst = &g_array_index(g->of, Judged, 0);
+    const Judged *middle = &g_array_index(g->of, Judged, g->of->len / 2);
+    const CtRequestSpan *r = middle->r;
+    json_t *o = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:b, s:I}", "request",
+                          s->name ? s->name : "", "count", (json_int_t)g->of->len, "n",
+                          (json_int_t)s->total, "typical_ns", s->typical, "slow_ns", wall(r),
+                          "worst_ns", wall(worst->r), "extra_ns", middle->extra, "share",
+                          CLAMP(g->part / MAX(g->extra, 1), 0, 1), "leads", g->leads, "first",
+                          (json_int_t)g->first);
+    double copies = r->part[CT_RP_H2D] + r->part[CT_RP_D2H] + r->part[CT_RP_D2D];
+    json_object_set_new(o, "pageable", json_boolean(r->pageable > 0.5 * MAX(copies, 1)));
+    json_object_set_new(o, "one_gap", json_boolean(r->gap - s->gap > 0.5 * MAX(middle->extra, 1)));
+    json_object_set_new(o, "syncs", json_real(r->n[CT_RN_SYNCS]));
+    json_object_set_new(o, "usual_syncs", json_real(s->n[CT_RN_SYNCS]));
+    json_object_set_new(o, "allocs", json_real(r->n[CT_RN_ALLOCS]));
+    json_object_set_new(o, "fresh", json_real(r->n[CT_RN_FRESH]));
+    json_object_set_new(o, "kernels", json_real(r->n[CT_RN_KERNELS]));
+    json_object_set_new(o, "usual_kernels", json_real(s->n[CT_RN_KERNELS]));
+    *out_manner = NULL;
+    for (guint i = 0; i < g->of->len && !*out_manner; i++) {
+        const CtRequestSpan *k = g_array_index(g->of, Judged, i).r;
+        if (k->even >= 0) {
+            *out_manner = kernel_manner(k);
+            json_object_set_new(o, "even", json_real(k->even));
+            if (k->kernel) {
+                json_object_set_new(o, "kernel", json_string(k->kernel));
+                json_object_set_new(o, "kernel_ns", json_real(k->kernel_ns));
+                json_object_set_new(o, "kernel_usual_ns", json_real(k->kernel_usual));
+            }
+        }
+    }
+    json_object_set_new(o, "manner", json_string(*out_manner ? *out_manner : "unknown"));
+    json_object_set_new(o, "span", json_integer(worst->r->span));
+    return o;
+}
+
+static const char *in_words(Why why, const char *manner, gboolean pageable)
+{
+    switch (why) {
+    case WHY_KERNEL:
+        return g_strcmp0(manner, "more") == 0   ? "more kernels run"
+               : g_strcmp0(manner, "even") == 0 ? "all kernels take longer by the same ratio"
+               : g_strcmp0(manner, "hit") == 0  ? "single kernels are held up"
+               : g_strcmp0(manner, "one") == 0  ? "one kernel takes longer"
+                                                : "kernels take longer";
+    case WHY_COPY:
+        return pageable ? "copies of pageable memory" : "copies";
+    case WHY_SYNC:
+        return "waits for the GPU";
+    case WHY_ALLOC:
+        return "allocation and free of memory";
+    case WHY_IDLE:
+        return "the GPU is idle while the host does other things";
+    case WHY_LAUNCH:
+        return "launches take long";
+    case WHY_FIRST:
+        return "work of the first time (code loaded, new kernels)";
+    default:
+        return "the GPU works for others";
+    }
+}
+
+static void add_finding(CtEvidence *ev, const Group *g)
+{
+    const char *manner;
+    json_t *o = detail_of(g, &manner);
+    const Judged *worst = &g_array_index(g->of, Judged, 0);
+    const Judged *middle = &g_array_index(g->of, Judged, g->of->len / 2);
+    double share = CLAMP(g->part / MAX(g->extra, 1), 0, 1);
+    g_autofree char *slow = ct_human_ns(wall(middle->r));
+    g_autofree char *typical = ct_human_ns(g->s->typical);
+    g_autofree char *text = g_strdup_printf(
+        "%u of %" G_GINT64_FORMAT " requests take %s in place of %s: %s, %.0f %% of the extra time",
+        g->of->len, g->s->total, slow, typical,
+        in_words(g->why, manner, json_is_true(json_object_get(o, "pageable"))), 100 * share);
+    char *detail = json_dumps(o, JSON_COMPACT);
+    json_decref(o);
+    gint64 id = ct_evidence_add_finding(ev, &(CtFindingRow){.analyzer = "slow-requests",
+                                                            .kind = kinds[g->why],
+                                                            .severity = CT_SEV_WARNING,
+                                                            .subject = g->s->name,
+                                                            .t0_ns = worst->r->t0,
+                                                            .t1_ns = worst->r->t1,
+                                                            .number = share,
+                                                            .confidence = 0.9,
+                                                            .text = text,
+                                                            .detail = detail});
+    free(detail);
+    for (guint i = 0; i < MIN(g->of->len, 3); i++)
+        ct_evidence_cite(ev, id, "span", g_array_index(g->of, Judged, i).r->span, 0);
+}
+
+/* Requests that are slow from the very first on are warming up: another matter than later ones. */
+static guint warm_up(const CtRequestSet *s)
+{
+    guint n = s->requests->len, i = 0;
+    while (i < n && g_array_index(s->requests, CtRequestSpan, i).slow)
+        i++;
+    return i * 2 < n ? i : 0;
+}
+
+static void add_cold(CtEvidence *ev, const CtRequestSet *s, guint cold, double other)
+{
+    Group g = {.s = s, .of = g_array_new(FALSE, FALSE, sizeof(Judged)), .why = WHY_FIRST,
+               .first = cold};
+    for (guint i = 0; i < cold; i++) {
+        Judged j = judge(s, &g_array_index(s->requests, CtRequestSpan, i));
+        g.extra += j.extra;
+        j.part = j.extra;
+        g.part += j.extra;
+        g_array_append_val(g.of, j);
+    }
+    /* A few milliseconds once are what every process costs. */
+    double span = s->typical * (double)MAX(s->total, 1);
+    const CtRequestSpan *first = &g_array_index(s->requests, CtRequestSpan, 0);
+    gboolean matters = g.extra > 0.08 * span || wall(first) > 30 * s->typical;
+    g.leads = g.extra > other;
+    if (cold && matters) {
+        g_array_sort(g.of, by_extra);
+        add_finding(ev, &g);
+    }
+    g_array_unref(g.of);
+}
+
+/* One slow request in many by the host's hand alone is the weather of every machine. */
+static gboolean enough(const Group *g)
+{
+    double ratio = wall(g_array_index(g->of, Judged, 0).r) / MAX(g->s->typical, 1);
+    gboolean weather = g->why == WHY_IDLE || g->why == WHY_LAUNCH || g->why == WHY_SYNC;
+    if (g->part < 0.35 * g->extra)
+        return FALSE;
+    if (weather)
+        return ratio > 1.5 && (g->of->len >= 2 || ratio > 3);
+    return ratio > 1.25;
+}
+
+static void run_set(CtEvidence *ev, const CtRequestSet *s)
+{
+    Group g[N_WHY];
+    guint cold = warm_up(s), lead = 0;
+    double sum = 0;
+    for (guint w = 0; w < N_WHY; w++)
+        g[w] = (Group){.s = s, .of = g_array_new(FALSE, FALSE, sizeof(Judged)), .why = w};
+    for (guint i = cold; i < s->requests->len; i++) {
+        const CtRequestSpan *r = &g_array_index(s->requests, CtRequestSpan, i);
+        if (!r->slow)
+            continue;
+        Judged j = judge(s, r);
+        g_array_append_val(g[j.why].of, j);
+        g[j.why].extra += j.extra;
+        g[j.why].part += j.part;
+        sum += j.extra;
+    }
+    for (guint w = 1; w < N_WHY; w++)
+        if (g[w].extra > g[lead].extra)
+            lead = w;
+    add_cold(ev, s, cold, sum);
+    for (guint w = 0; w < N_WHY; w++) {
+        g_array_sort(g[w].of, by_extra);
+        g[w].leads = w == lead;
+        if (g[w].of->len && enough(&g[w]) && g[w].extra > 0.1 * sum)
+            add_finding(ev, &g[w]);
+        g_array_unref(g[w].of);
+    }
+}
+
+static void run(CtEvidence *ev)
+{
+    g_autoptr(GPtrArray) sets = ct_request_sets(ev);
+    for (guint i = 0; i < sets->len; i++) {
+        const CtRequestSet *s = g_ptr_array_index(sets, i);
+        if (s->typical > 0 && s->requests->len >= 5)
+            run_set(ev, s);
+    }
+}
+
+const CtAnalyzer ct_analyzer_slow_requests = {
+    .id = "slow-requests",
+    .summary = "where the extra time of the slow requests of a trace went",
+    .doc = "Each slow request is set against the typical one, part by part; the GPU's work counts "
+           "as it is, the host's only while the GPU is idle. A slow start of the run is judged by "
+           "itself.",
+    .emits = "slow-request-kernel,slow-request-copy,slow-request-sync,slow-request-alloc,"
+             "slow-request-idle,slow-request-launch,slow-request-first-time,slow-request-queue",
+    .run = run,
+};
