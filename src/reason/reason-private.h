@@ -78,6 +78,9 @@ CtCovered ct_covered(CtReason *r, const char *kinds, const GArray *times_ns, gin
 
 /* ---- rules.c ---- */
 gboolean ct_rules_run(CtReason *r, GError **error);
+
+/* The functions over the compatibility tables; ct_reason_register_sql() calls it. */
+int ct_reason_register_compat(sqlite3 *db);
 CtCandidate *ct_candidate_new(void);
 CtHypothesis *ct_hypothesis_new(const char *cause);
 void ct_hypothesis_free(gpointer hypothesis);

@@ -7,11 +7,11 @@
  *   before(e1, e2)            1 when event e1 came first, 0 when not, NULL when nobody can know
  *   near(e1, e2, ns)          1 when at most so much time lies between them, 0, NULL
  *
- * Order is by line within a section and by time elsewhere, and then only where both clocks are
+ * and those of compat-functions.c. Order is by line within a section and by time elsewhere, and then only where both clocks are
  * known to be the wall clock.
  */
 #include "evidence/evidence.h"
-#include "reason/reason.h"
+#include "reason/reason-private.h"
 #include "reason/version.h"
 
 typedef struct {
@@ -152,5 +152,5 @@ int ct_reason_register_sql(sqlite3 *db)
         if (rc != SQLITE_OK)
             return rc;
     }
-    return SQLITE_OK;
+    return ct_reason_register_compat(db);
 }
