@@ -106,9 +106,12 @@ static double expected_gain(const GPtrArray *leaders, const CtNextTest *t)
     return MAX(bits, 0);
 }
 
+/* What was given already tells nothing new, however cheap it is to get again. */
 static int by_gain_for_cost(gconstpointer a, gconstpointer b)
 {
     const CtNextTest *x = *(CtNextTest *const *)a, *y = *(CtNextTest *const *)b;
+    if (x->given != y->given)
+        return x->given ? 1 : -1;
     double gx = (x->gain + 0.01) / (x->cost_s + OWN_TIME_S);
     double gy = (y->gain + 0.01) / (y->cost_s + OWN_TIME_S);
     if (gx != gy)
@@ -184,6 +187,97 @@ static void borrow_tests(CtHypothesis *h, const GPtrArray *leaders)
     }
 }
 
+/* ---- what was given already ---- */
+
+/* Commands whose output the evidence may hold, by its coverage. The first that fits decides. */
+static const struct {
+    const char *words, *coverage; /* words of the command, in order */
+} SHOWN_BY[] = {
+    {"dmesg", "kernel-log"},
+    {"journalctl -k", "kernel-log"},
+    {"nvidia-smi -q -d ECC", "gpu-ecc"},
+    {"nvidia-smi -q -d PERFORMANCE", "gpu-clocks"},
+    {"nvidia-smi -q -d CLOCK", "gpu-clocks"},
+    {"compute-sanitizer --leak-check", "sanitizer-leak"},
+    {"compute-sanitizer <", "sanitizer"},
+    {"tegrastats", "tegrastats"},
+    {"lspci", "pci-list"},
+    {"lsmod", "modules"},
+    {"free", "host-memory"},
+    {"ldd", "loader"},
+    {"docker inspect", "container"},
+    {"dkms status", "dkms"},
+};
+
+static gboolean begins_with_words(const char *command, const char *words)
+{
+    g_auto(GStrv) want = g_strsplit(words, " ", -1);
+    const char *at = command;
+    for (guint i = 0; want[i]; i++) {
+        const char *found = strstr(at, want[i]);
+        if (!found || (i == 0 && found != command))
+            return FALSE;
+        at = found + strlen(want[i]);
+        if (i == 0 && *at && *at != ' ')
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean covers(CtReason *r, const char *kind)
+{
+    sqlite3_stmt *st = ct_prepare(r->db, "SELECT 1 FROM coverage WHERE kind = ? LIMIT 1");
+    sqlite3_bind_text(st, 1, kind, -1, SQLITE_STATIC);
+    gboolean found = sqlite3_step(st) == SQLITE_ROW;
+    sqlite3_finalize(st);
+    return found;
+}
+
+/* Without sudo, and without what only shows or keeps its output. NULL when there is more to it than
+ * one command. */
+static char *plain_command(const char *run)
+{
+    g_autofree char *copy = g_strdup(run);
+    const char *begin = copy;
+    while (g_str_has_prefix(begin, "sudo "))
+        begin += 5;
+    if (strchr(begin, ';') || strstr(begin, "&&"))
+        return NULL;
+    char *end = strpbrk((char *)begin, "|>");
+    /* "<the program>" is a placeholder and no redirection. */
+    if (end && *end == '>' && strchr(begin, '<') && strchr(begin, '<') < end)
+        end = strchr(end + 1, '|');
+    if (end)
+        *end = '\0';
+    return g_strstrip(g_strdup(begin));
+}
+
+static gboolean was_run(CtReason *r, const char *plain)
+{
+    gboolean same = FALSE;
+    if (strchr(plain, '<') || strlen(plain) < 3)
+        return FALSE;
+    sqlite3_stmt *st =
+        ct_prepare(r->db, "SELECT command FROM section WHERE command IS NOT NULL LIMIT 2000");
+    while (!same && sqlite3_step(st) == SQLITE_ROW) {
+        g_autofree char *had = plain_command(ct_column(st, 0));
+        same = had && strcmp(had, plain) == 0;
+    }
+    sqlite3_finalize(st);
+    return same;
+}
+
+static gboolean was_given(CtReason *r, const CtNextTest *t)
+{
+    g_autofree char *plain = t->run ? plain_command(t->run) : NULL;
+    if (!plain)
+        return FALSE;
+    for (guint i = 0; i < G_N_ELEMENTS(SHOWN_BY); i++)
+        if (begins_with_words(plain, SHOWN_BY[i].words) && covers(r, SHOWN_BY[i].coverage))
+            return TRUE;
+    return was_run(r, plain);
+}
+
 void ct_next_tests(CtReason *r)
 {
     GPtrArray *all = r->out->hypotheses;
@@ -201,6 +295,7 @@ void ct_next_tests(CtReason *r)
         CtHypothesis *h = g_ptr_array_index(all, i);
         for (guint k = 0; k < h->next->len; k++) {
             CtNextTest *t = g_ptr_array_index(h->next, k);
+            t->given = was_given(r, t);
             if (t->outcomes->len)
                 t->gain = expected_gain(leaders, t);
         }

@@ -35,6 +35,7 @@ typedef struct {
 typedef struct {
     char *test, *run, *say;
     double cost_s;
+    gboolean given;      /* what it would show was among the evidence already */
     double gain;         /* expected bits about the leaders, per the outcomes it tells apart */
     GPtrArray *outcomes; /* CtOutcome */
 } CtNextTest;

@@ -56,6 +56,7 @@ void ct_report_free(CtReport *r)
         return;
     g_free(r->verdict_cause);
     g_free(r->verdict_sure);
+    g_free(r->verdict_sure_short);
     g_free(r->verdict_now);
     g_ptr_array_unref(r->groups);
     g_ptr_array_unref(r->timeline);
@@ -205,14 +206,27 @@ static GPtrArray *make_lines(CtReport *r, const GPtrArray *citations, gboolean s
     return lines;
 }
 
+/* What a cause explains besides is no observation of its own: it speaks for the consequence. */
+static gboolean is_own(const CtCitation *c)
+{
+    return c->group && c->weight != 0 && !g_str_equal(c->group, "built-in:consequence");
+}
+
+/* Groups that rest on different lines: what one line says twice is still one observation. */
 static guint count_groups(const GPtrArray *lines)
 {
     g_autoptr(GHashTable) groups = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (guint i = 0; i < lines->len; i++) {
-        const CtCitation *c = ((CtReportLine *)g_ptr_array_index(lines, i))->c;
-        const char *group = c->group ? c->group : c->rule;
-        if (group)
-            g_hash_table_add(groups, (gpointer)group);
+        const CtReportLine *line = g_ptr_array_index(lines, i);
+        const CtCitation *c = line->c;
+        if (!is_own(c) || g_hash_table_contains(groups, c->group))
+            continue;
+        g_autofree char *place = g_strdup_printf("%s:%u", c->source ? c->source : "", c->line);
+        if (c->line && g_hash_table_contains(places, place))
+            continue;
+        g_hash_table_add(groups, c->group);
+        g_hash_table_add(places, g_steal_pointer(&place));
     }
     return g_hash_table_size(groups);
 }

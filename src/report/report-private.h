@@ -52,6 +52,7 @@ struct CtReport {
     const CtDiagnosis *d;
     CtReportOutcome outcome;
     char *verdict_cause, *verdict_sure, *verdict_now; /* each one sentence */
+    char *verdict_sure_short; /* without what the page says elsewhere as well (nullable) */
     GPtrArray *sources;      /* CtReportSource */
     GPtrArray *causes;       /* CtReportCause, best first */
     GPtrArray *consequences; /* CtReportCause */

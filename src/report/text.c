@@ -12,7 +12,8 @@
 
 #define PLACE_MAX 24u
 
-/* What a page may hold: lines of each kind, and lines that one text may take. */
+/* What a page may hold: lines of each kind, and lines that one text may take (0: all of it; an
+ * outcome that is cut in its middle says nothing). */
 enum {
     EVIDENCE, EVIDENCE_WRAP, AGAINST, MISSING, SEEN, UNREAD, SAY_WRAP, OUTCOMES, OUTCOME_WRAP,
     FIX, FIX_WRAP, THEN, ALSO, SPACED, N_LIMITS
@@ -22,7 +23,7 @@ enum {
 static const guint tightest[N_LIMITS] = {
     [EVIDENCE] = 2, [EVIDENCE_WRAP] = 1, [AGAINST] = 1,      [MISSING] = 1, [SEEN] = 2,
     [UNREAD] = 1,   [SAY_WRAP] = 0,      [OUTCOMES] = 1,     [FIX] = 1,     [FIX_WRAP] = 1,
-    [THEN] = 0,     [ALSO] = 1,          [OUTCOME_WRAP] = 1, [SPACED] = 0,
+    [THEN] = 0,     [ALSO] = 1,          [OUTCOME_WRAP] = 0, [SPACED] = 0,
 };
 
 /* ... and what it is widened by, the most useful first, as long as everything still fits. */
@@ -31,10 +32,10 @@ static const struct {
 } wider[] = {
     {OUTCOMES, 2}, {FIX_WRAP, 2},      {EVIDENCE, 3}, {EVIDENCE_WRAP, 2}, {SEEN, 4},
     {ALSO, 2},     {SAY_WRAP, 1},      {SPACED, 1},   {FIX, 2},           {FIX_WRAP, 4},
-    {THEN, 1},     {OUTCOME_WRAP, 2},  {SEEN, 6},     {EVIDENCE, 4},      {EVIDENCE_WRAP, 3},
+    {THEN, 1},     {SEEN, 6},     {EVIDENCE, 4},      {EVIDENCE_WRAP, 3},
     {OUTCOMES, 3}, {SAY_WRAP, 2},      {ALSO, 3},     {MISSING, 2},       {AGAINST, 2},
     {UNREAD, 2},   {FIX, 3},           {EVIDENCE, 6}, {OUTCOMES, 4},      {ALSO, 5},
-    {UNREAD, 3},   {OUTCOME_WRAP, 3},  {THEN, 2},     {FIX, 5},           {SEEN, 9},
+    {UNREAD, 3},   {THEN, 2},     {FIX, 5},           {SEEN, 9},
 };
 
 static guint place_width(const GPtrArray *lines, guint n)
@@ -135,6 +136,13 @@ static const char *now_line(const CtPage *page, const CtReport *r, const CtRepor
     return too_long && fix && g_str_has_suffix(r->verdict_now, fix) ? lead->action : r->verdict_now;
 }
 
+/* What could not be read also stands in the list below: the line is not cut in its middle for it. */
+static const char *sure_line(const CtPage *page, const CtReport *r)
+{
+    gboolean fits = page->label + ct_text_width(r->verdict_sure) <= page->columns;
+    return fits || !r->verdict_sure_short ? r->verdict_sure : r->verdict_sure_short;
+}
+
 void ct_text_verdict(CtPage *page, const CtReport *r, gboolean full)
 {
     guint max = full ? 0 : 1;
@@ -147,7 +155,8 @@ void ct_text_verdict(CtPage *page, const CtReport *r, gboolean full)
     const char *cause = !full && too_long && r->outcome == CT_REPORT_FOUND ? lead->title
                                                                          : r->verdict_cause;
     ct_page_text(page, ct_msg(r->lang, CT_MSG_CAUSE), ink, cause, max);
-    ct_page_text(page, ct_msg(r->lang, CT_MSG_SURE), CT_INK_PLAIN, r->verdict_sure, max);
+    ct_page_text(page, ct_msg(r->lang, CT_MSG_SURE), CT_INK_PLAIN,
+                 full ? r->verdict_sure : sure_line(page, r), full ? 0 : 2);
     ct_page_text(page, ct_msg(r->lang, CT_MSG_DO_NOW), CT_INK_BOLD,
                  full ? r->verdict_now : now_line(page, r, lead), max);
     for (guint i = 0; i < r->incidents->len; i++) {

@@ -82,12 +82,15 @@ static void found(CtReport *r, const CtReportCause *lead)
                                       : ct_msgf(lang, CT_MSG_AGAINST_MANY, n_against, NULL);
     g_autofree char *unread = unread_sources(r);
     g_autofree char *why = g_strconcat(observed, against, unread, NULL);
+    g_autofree char *why_short = g_strconcat(observed, against, NULL);
     const char *fix = ct_report_first_fix(lead);
 
     r->verdict_cause = ct_msgf(lang, CT_MSG_CAUSE_LINE, lead->title,
                                ct_term(lang, "layer", lead->h->layer), NULL);
     r->verdict_sure = ct_msgf(lang, CT_MSG_SURE_LINE, lead->percent,
                               how_sure(lang, lead->h->probability), why, NULL);
+    r->verdict_sure_short = ct_msgf(lang, CT_MSG_SURE_LINE, lead->percent,
+                                    how_sure(lang, lead->h->probability), why_short, NULL);
     r->verdict_now = tell_apart(r, lead);
     if (r->verdict_now)
         return;
@@ -149,6 +152,7 @@ static void open_case(CtReport *r, const CtReportCause *lead)
                                                          : CT_MSG_OPEN_NO_RULE));
     r->verdict_cause = g_strdup(ct_msg(r->lang, CT_MSG_NO_CAUSE));
     r->verdict_sure = g_strconcat(sure, unread, NULL);
+    r->verdict_sure_short = g_steal_pointer(&sure);
     r->verdict_now = first_test(r, lead);
 }
 
