@@ -257,6 +257,24 @@ void ct_kb_build_topics(CtKbBuild *b, const char *data)
     end(&t);
 }
 
+/* glossary.tsv: one Chinese word for one thing; `avoid` are words that mean it elsewhere or wrongly. */
+void ct_kb_build_glossary(CtKbBuild *b, const char *data)
+{
+    Tsv t;
+    if (begin(b, &t, data)) {
+        while (next_row(b, &t)) {
+            CtYaml at = {.line = t.at, .column = 1};
+            const char *en = field(&t, "en"), *zh = field(&t, "zh"), *avoid = field(&t, "avoid");
+            if (!en || !zh)
+                ct_kb_problem(b, t.at, 1, "`en` or `zh` is missing");
+            else
+                ct_kb_insert(b, &at, "INSERT INTO glossary VALUES (?, ?, ?)", "sss", en, zh,
+                             avoid ? avoid : "");
+        }
+    }
+    end(&t);
+}
+
 /* calibration.tsv, as `kb calibrate` writes it: numbers by name, read by the reasoner from meta. */
 void ct_kb_build_calibration(CtKbBuild *b, const char *data)
 {

@@ -64,6 +64,7 @@ void ct_kb_build_codes(CtKbBuild *b, const char *data, const char *stem);
 void ct_kb_build_compat(CtKbBuild *b, const char *data, const char *stem);
 void ct_kb_build_vocabulary(CtKbBuild *b, const char *data);
 void ct_kb_build_topics(CtKbBuild *b, const char *data);
+void ct_kb_build_glossary(CtKbBuild *b, const char *data);
 void ct_kb_build_calibration(CtKbBuild *b, const char *data);
 void ct_kb_build_signatures(CtKbBuild *b, const CtYaml *root);
 void ct_kb_build_cause(CtKbBuild *b, const CtYaml *root, const char *layer, const char *stem);

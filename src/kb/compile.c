@@ -112,7 +112,7 @@ static void build_yaml(CtKbBuild *b, const char *data, const char *layer, const 
         ct_kb_build_signatures(b, root);
 }
 
-typedef enum { CODES, COMPAT, SIGNATURES, CAUSES, VOCABULARY, TOPICS, CALIBRATION } Sort;
+typedef enum { CODES, COMPAT, SIGNATURES, CAUSES, VOCABULARY, TOPICS, GLOSSARY, CALIBRATION } Sort;
 
 /* One file within a savepoint: it counts whole or not at all. */
 static void build_file(CtKbBuild *b, Sort sort, const char *sub, const char *name, GPtrArray *deps)
@@ -141,6 +141,9 @@ static void build_file(CtKbBuild *b, Sort sort, const char *sub, const char *nam
             break;
         case TOPICS:
             ct_kb_build_topics(b, data);
+            break;
+        case GLOSSARY:
+            ct_kb_build_glossary(b, data);
             break;
         case CALIBRATION:
             ct_kb_build_calibration(b, data);
@@ -172,6 +175,7 @@ GPtrArray *ct_kb_compile_collect(const char *folder, sqlite3 *out, GPtrArray *de
     b.statements = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, finalize);
     g_autofree char *vocabulary = g_build_filename(folder, "vocabulary.tsv", NULL);
     g_autofree char *topics = g_build_filename(folder, "topics.tsv", NULL);
+    g_autofree char *glossary = g_build_filename(folder, "glossary.tsv", NULL);
     g_autofree char *calibration = g_build_filename(folder, "calibration.tsv", NULL);
     if (!g_file_test(folder, G_FILE_TEST_IS_DIR)) {
         ct_kb_problem(&b, 0, 0, "%s is not a folder", folder);
@@ -183,6 +187,8 @@ GPtrArray *ct_kb_compile_collect(const char *folder, sqlite3 *out, GPtrArray *de
             build_file(&b, VOCABULARY, "", "vocabulary.tsv", deps);
         if (g_file_test(topics, G_FILE_TEST_EXISTS))
             build_file(&b, TOPICS, "", "topics.tsv", deps);
+        if (g_file_test(glossary, G_FILE_TEST_EXISTS))
+            build_file(&b, GLOSSARY, "", "glossary.tsv", deps);
         if (g_file_test(calibration, G_FILE_TEST_EXISTS))
             build_file(&b, CALIBRATION, "", "calibration.tsv", deps);
         build_folder(&b, CODES, "codes", ".tsv", deps);

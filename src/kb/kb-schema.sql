@@ -50,6 +50,12 @@ CREATE TABLE topic (
     about_en TEXT NOT NULL, about_zh TEXT NOT NULL
 );
 
+-- Words of the Chinese texts; lint holds them to it.
+CREATE TABLE glossary (
+    en TEXT PRIMARY KEY, zh TEXT NOT NULL,
+    avoid TEXT NOT NULL       -- ; separated
+);
+
 CREATE TABLE signature (
     id TEXT PRIMARY KEY,
     file TEXT,

@@ -76,6 +76,36 @@ static void check_topics(Lint *l)
     sqlite3_finalize(stmt);
 }
 
+/* All that a person reads in Chinese, with where it stands. */
+static const char CHINESE[] =
+    "SELECT id, file, title_zh || ' ' || ifnull(about_zh, '') FROM cause "
+    "UNION ALL SELECT a.cause, c.file, a.zh FROM advice a JOIN cause c ON c.id = a.cause "
+    "WHERE a.zh IS NOT NULL "
+    "UNION ALL SELECT r.cause, c.file, r.say_zh FROM rule r JOIN cause c ON c.id = r.cause "
+    "UNION ALL SELECT n.cause, c.file, n.say_zh FROM next_test n JOIN cause c ON c.id = n.cause "
+    "WHERE n.say_zh IS NOT NULL "
+    "UNION ALL SELECT o.cause, c.file, o.when_zh FROM next_outcome o "
+    "JOIN cause c ON c.id = o.cause WHERE o.when_zh IS NOT NULL "
+    "UNION ALL SELECT topic, 'topics.tsv', title_zh || ' ' || about_zh FROM topic";
+
+/* One word for one thing: a reader who meets two looks for the difference. */
+static void check_glossary(Lint *l)
+{
+    sqlite3_stmt *words = ct_lint_query(l, "SELECT en, zh, avoid FROM glossary WHERE avoid <> ''");
+    while (words && sqlite3_step(words) == SQLITE_ROW) {
+        g_auto(GStrv) avoid = g_strsplit(ct_lint_text(words, 2), ";", -1);
+        sqlite3_stmt *text = ct_lint_query(l, CHINESE);
+        while (text && sqlite3_step(text) == SQLITE_ROW)
+            for (char **p = avoid; *p; p++)
+                if (**p && strstr(ct_lint_text(text, 2), *p))
+                    lint_error(l, ct_lint_text(text, 1), 0, "%s: write %s (%s), not %s",
+                               ct_lint_text(text, 0), ct_lint_text(words, 1),
+                               ct_lint_text(words, 0), *p);
+        sqlite3_finalize(text);
+    }
+    sqlite3_finalize(words);
+}
+
 static void check_jetson_words(Lint *l)
 {
     sqlite3_stmt *stmt = ct_lint_query(
@@ -236,6 +266,7 @@ static void check_codes(Lint *l)
 void ct_lint_causes(Lint *l)
 {
     check_languages(l);
+    check_glossary(l);
     check_jetson_words(l);
     check_topics(l);
     check_links(l);
