@@ -173,12 +173,13 @@ static gboolean has_test(const CtHypothesis *h, const CtNextTest *t)
     return FALSE;
 }
 
-/* A test of another leader that has an outcome for this cause separates the two as well. */
+/* A test of another leader that has an outcome for this cause separates the two as well. Those of
+ * `unknown` ask for everything, because nothing is known: here something is. */
 static void borrow_tests(CtHypothesis *h, const GPtrArray *leaders)
 {
     for (guint i = 0; i < leaders->len; i++) {
         const CtHypothesis *o = g_ptr_array_index(leaders, i);
-        guint own = o->n_own_tests;
+        guint own = strcmp(o->cause, "unknown") == 0 ? 0 : o->n_own_tests;
         for (guint k = 0; o != h && k < MIN(own, o->next->len); k++) {
             const CtNextTest *t = g_ptr_array_index(o->next, k);
             if (points_to(t, h->cause) && !has_test(h, t))
