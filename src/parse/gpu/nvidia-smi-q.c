@@ -44,6 +44,7 @@ static gboolean top_line(State *st, CtStr key, CtStr value, const CtLine *line, 
         {"KMD Version", "version.driver"},
         {"CUDA Version", "version.cuda.driver"},
         {"CUDA UMD Version", "version.cuda.driver"},
+        {"NVML Version", "version.nvml"},
     };
     if (ct_str_eq(key, "Timestamp")) {
         ct_smi_tree_time(st->tree, emit, line, value);

@@ -149,7 +149,91 @@ static const Pair paths[] = {
     {"fabric/health/bandwidth", "gpu.fabric.health.bandwidth"},
     {"fabric/health/route-unhealthy", "gpu.fabric.health.route-unhealthy"},
     {"fabric/health/incorrect-configuration", "gpu.fabric.health.incorrect-configuration"},
+    {"serial-number", "gpu.serial"},
+    {"serial", "gpu.serial"},
+    {"gpu-pdi", "gpu.pdi"},
+    {"pdi", "gpu.pdi"},
+    {"cuda-compute-capability", "gpu.compute-capability"},
+    {"board-id", "gpu.board-id"},
+    {"multigpu-board", "gpu.multi-gpu-board"},
+    {"board-part-number", "gpu.part.board"},
+    {"gpu-part-number", "gpu.part.gpu"},
+    {"gpu-fru-part-number", "gpu.part.fru"},
+    {"fru-part-number", "gpu.part.fru"},
+    {"display-mode", "gpu.display.mode"},
+    {"display-attached", "gpu.display.attached"},
+    {"display-active", "gpu.display.active"},
+    {"accounting-mode", "gpu.accounting"},
+    {"accounting-mode-buffer-size", "gpu.accounting.size"},
+    {"driver-model/pending", "gpu.driver-model.pending"},
+    {"driver-model/pending-dm", "gpu.driver-model.pending"},
+    {"gpu-operation-mode/current", "gpu.operation-mode"},
+    {"gpu-operation-mode/pending", "gpu.operation-mode.pending"},
+    {"gpu-operation-mode/current-gom", "gpu.operation-mode"},
+    {"gpu-operation-mode/pending-gom", "gpu.operation-mode.pending"},
+    {"gpu-c2c-mode", "gpu.c2c"},
+    {"c2c-mode", "gpu.c2c"},
+    {"gpu-virtualization-mode/host-vgpu-mode", "gpu.virtualization.host"},
+    {"gpu-virtualization-mode/vgpu-heterogeneous-mode", "gpu.virtualization.heterogeneous"},
+    {"ibmnpu/relaxed-ordering-mode", "gpu.relaxed-ordering"},
+    {"pci/bus", "gpu.pci-bus"},
+    {"pci/device", "gpu.pci-slot"},
+    {"pci/domain", "gpu.pci-domain"},
+    {"pci/base-classcode", "gpu.pci-class"},
+    {"pci/sub-classcode", "gpu.pci-subclass"},
+    {"pci/device-id", "gpu.pci-device"},
+    {"pci/pci-device-id", "gpu.pci-device"},
+    {"pci/sub-system-id", "gpu.pci-subsystem"},
+    {"pci/pci-sub-system-id", "gpu.pci-subsystem"},
+    {"pci/gpu-link-info/pcie-generation/device-current", "gpu.pcie.link.gen.device-current"},
+    {"pci/pci-gpu-link-info/pcie-gen/device-current-link-gen", "gpu.pcie.link.gen.device-current"},
+    {"pci/atomic-caps-outbound", "gpu.pcie.atomics.outbound"},
+    {"pci/atomic-caps-inbound", "gpu.pcie.atomics.inbound"},
+    {"sparse-operation-mode", "gpu.sparse-operation-mode"},
+    {"utilization/jpeg", "gpu.utilization.jpeg"},
+    {"utilization/jpeg-util", "gpu.utilization.jpeg"},
+    {"utilization/ofa", "gpu.utilization.ofa"},
+    {"utilization/ofa-util", "gpu.utilization.ofa"},
+    {"dram-encryption-mode/current", "gpu.dram-encryption"},
+    {"dram-encryption-mode/pending", "gpu.dram-encryption.pending"},
+    {"temperature/memory-max-operating-t-limit-temp", "gpu.temperature.memory-max-operating-tlimit"},
+    {"default-applications-clocks/graphics", "gpu.clock.graphics.default"},
+    {"default-applications-clocks/memory", "gpu.clock.mem.default"},
+    {"deferred-clocks/memory", "gpu.clock.mem.deferred"},
+    {"max-customer-boost-clocks/graphics", "gpu.clock.graphics.customer"},
+    {"power-smoothing", "gpu.power.smoothing"},
+    {"total-energy-consumption", "gpu.energy"},
+    {"nvlink", "gpu.nvlink"},
+    {"nvlink/active-links", "gpu.nvlink.active"},
+    {"nvlink/inactive-links", "gpu.nvlink.inactive"},
+    {"nvlink/which-are-inactive", "gpu.nvlink.inactive-list"},
+    {"nvlink/slowest-link", "gpu.nvlink.speed"},
+    {"nvlink/links-to-switches", "gpu.nvlink.to-switch"},
+    {"nvlink/links-to-gpus", "gpu.nvlink.to-gpu"},
+    {"nvlink/replay-errors", "gpu.nvlink.errors.replay"},
+    {"nvlink/recovery-errors", "gpu.nvlink.errors.recovery"},
+    {"nvlink/crc-errors", "gpu.nvlink.errors.crc"},
     {"index", NULL},
+};
+
+/* Blocks whose every line is a fact: the rest of the path, with dots, follows the key. */
+static const Pair blocks[] = {
+    {"platform-info/", "gpu.platform."},
+    {"platforminfo/", "gpu.platform."},
+    {"inforom-version/", "gpu.inforom."},
+    {"inforom-bbx-object-flush/", "gpu.inforom.bbx-flush."},
+    {"inforom-bbx-flush/", "gpu.inforom.bbx-flush."},
+    {"pci/bridge-chip/", "gpu.pcie.bridge."},
+    {"pci/error-counts/", "gpu.pcie.errors."},
+    {"conf-compute-protected-memory-usage/", "gpu.memory.protected."},
+    {"cc-protected-memory-usage/", "gpu.memory.protected."},
+    {"encoder-stats/", "gpu.encoder."},
+    {"fbc-stats/", "gpu.fbc."},
+    {"workload-power-profiles/", "gpu.power.profiles."},
+    {"power-smoothing/", "gpu.power.smoothing."},
+    {"clock-policy/", "gpu.clock.policy."},
+    {"fabric/health/", "gpu.fabric.health."},
+    {"capabilities/", "gpu.capability."},
 };
 
 /* Last piece under any block that is called "... power readings" or lies below one. */
@@ -243,6 +327,25 @@ static const char *ecc_key(const char *rest, char buf[96])
     return buf;
 }
 
+/* "gpu.power.limit.max" of a part of the board -> "gpu.power.module.limit.max" */
+static const char *power_part(const char *part, const char *leaf, char buf[96])
+{
+    const char *key = lookup(power, G_N_ELEMENTS(power), leaf);
+    if (!key)
+        return NULL;
+    g_snprintf(buf, 96, "gpu.power.%s%s", part, key + strlen("gpu.power"));
+    return buf;
+}
+
+static const char *block_key(const char *prefix, const char *rest, char buf[96])
+{
+    g_snprintf(buf, 96, "%s%s", prefix, rest);
+    for (char *p = buf; *p; p++)
+        if (*p == '/')
+            *p = '.';
+    return buf;
+}
+
 const char *ct_smi_key(const char *path, char buf[96])
 {
     const char *rest, *key = lookup(paths, G_N_ELEMENTS(paths), path);
@@ -263,6 +366,13 @@ const char *ct_smi_key(const char *path, char buf[96])
     }
     if (g_str_has_prefix(path, "power-readings/") || g_str_has_prefix(path, "gpu-power-readings/"))
         return lookup(power, G_N_ELEMENTS(power), last_piece(path));
+    if ((rest = after(path, "gpu-memory-power-readings/")))
+        return power_part("memory", rest, buf);
+    if ((rest = after(path, "module-power-readings/")))
+        return power_part("module", rest, buf);
+    for (gsize i = 0; i < G_N_ELEMENTS(blocks); i++)
+        if ((rest = after(path, blocks[i].from)) && *rest)
+            return block_key(blocks[i].to, rest, buf);
     if (!strchr(path, '/')) { /* grep left only the leaf */
         for (gsize i = 0; i < G_N_ELEMENTS(paths); i++)
             if (paths[i].to && paths[i].to[0] == '*' &&

@@ -68,9 +68,15 @@ static gboolean is_text_key(const char *key)
 {
     static const char *const keys[] = {"gpu.name", "gpu.uuid", "gpu.pci", "gpu.vbios",
                                        "gpu.gsp-firmware", "gpu.compute-capability",
-                                       "version.driver"};
+                                       "version.driver", "gpu.serial", "gpu.pdi",
+                                       "gpu.board-id"};
+    static const char *const families[] = {"gpu.part.", "gpu.inforom.", "gpu.platform.",
+                                           "gpu.pci-"};
     for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
         if (strcmp(keys[i], key) == 0)
+            return TRUE;
+    for (gsize i = 0; i < G_N_ELEMENTS(families); i++)
+        if (g_str_has_prefix(key, families[i]))
             return TRUE;
     return FALSE;
 }
