@@ -58,6 +58,9 @@ typedef struct {
     gint64 t0, t1;         /* ns, on the clock of the trace */
     guint32 name;          /* ct_timeline_name() */
     guint32 shape;         /* grid and block, or input shapes; a name; 0 is unknown */
+    guint32 group;         /* a name: domain of an NVTX range, category of a chrome event
+                              (user_annotation, cpu_op, python_function ...), execution provider
+                              of an ONNX Runtime node, model of a Triton request; 0 is none */
     gint32 device, stream; /* -1 is unknown */
     gint64 pid, tid;       /* of host events; -1 is unknown */
     guint64 correlation;   /* links a call and its work on the GPU; 0 is none */
@@ -89,16 +92,20 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtTimeline, ct_timeline_free)
 
 /* Called for every event; FALSE ends the scan early. */
 typedef gboolean (*CtTlVisit)(const CtTlEvent *event, gpointer user);
-/* kinds is a mask of CT_TL_BIT(). Within a kind, events come in order of start as far as the
- * trace is written so; ct_timeline_disorder() says by how much it was not, after the first scan.
- * Kinds may come one after the other. May be called again. */
+/* kinds is a mask of CT_TL_BIT(). Within a kind, events come in order of start, whatever the order
+ * in the file; only where a kind has so many that sorting them would take too much memory they
+ * come as written. ct_timeline_disorder() says how far back the file goes at most, in ns, known
+ * after the first scan. Kinds come one after the other. May be called again, but not from within
+ * visit. */
 gboolean ct_timeline_scan(CtTimeline *tl, guint kinds, CtTlVisit visit, gpointer user,
                           GError **error);
 gint64 ct_timeline_disorder(const CtTimeline *tl);
 
 const char *ct_timeline_name(const CtTimeline *tl, guint32 name); /* never NULL */
 guint32 ct_timeline_names(const CtTimeline *tl);                  /* ids are below it */
-const char *ct_timeline_format(const CtTimeline *tl);  /* nsys-sqlite, chrome-trace, ort-profile */
+const char *ct_timeline_format(const CtTimeline *tl);  /* nsys-sqlite, kineto, chrome-trace,
+                                                         tensorflow-trace, ort-profile,
+                                                         triton-trace, record */
 const char *ct_timeline_producer(const CtTimeline *tl); /* with version; (nullable) */
 gint64 ct_timeline_wall_offset(const CtTimeline *tl);  /* add for wall time; G_MININT64 unknown */
 guint ct_timeline_present(const CtTimeline *tl);       /* mask of kinds that the trace can show */
