@@ -69,6 +69,12 @@ static void on_progress(guint64 bytes, const char *path, gpointer user)
     w->drawn_us = now;
 }
 
+static void on_waiting(const char *path, gpointer user)
+{
+    g_autofree char *clean = ct_text_clean(path);
+    ct_cli_note("%s is a pipe and nothing has come yet; waiting for it (Ctrl-C ends)", clean);
+}
+
 static void on_case(const char *path, gpointer user)
 {
     g_ptr_array_add(((Watch *)user)->cases, g_strdup(path));
@@ -141,7 +147,8 @@ static gboolean tell_troubles(CtEvidence *ev)
 
 static gboolean open_stores(const char *knowledge, CtGather *g, GError **error)
 {
-    g->kb = ct_cli_knowledge(knowledge, error);
+    if (!g->kb)
+        g->kb = ct_cli_knowledge(knowledge, error);
     if (g->kb)
         g->ev = ct_evidence_new(error);
     return g->kb && g->ev;
@@ -155,7 +162,7 @@ static gboolean read_paths(CtGather *g, char **paths, GError **error)
     Watch watch = {.tty = isatty(STDERR_FILENO), .begun_us = g_get_monotonic_time()};
     watch.cases = g_ptr_array_new_with_free_func(g_free);
     watch.records = g_ptr_array_new_with_free_func(g_free);
-    const CtCollectHooks hooks = {.progress = on_progress, .on_case = on_case,
+    const CtCollectHooks hooks = {.progress = on_progress, .waiting = on_waiting, .on_case = on_case,
                                   .on_record = on_record, .user = &watch};
     CtCollectTotals totals = {0};
     for (; *paths; paths++)

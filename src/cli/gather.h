@@ -12,7 +12,7 @@ typedef struct {
 } CtGatherText;
 
 typedef struct {
-    CtKb *kb;
+    CtKb *kb; /* opened by ct_gather unless it is set */
     CtEvidence *ev;
     const GPtrArray *texts; /* CtGatherText, read after the paths (nullable); set before ct_gather */
 } CtGather;

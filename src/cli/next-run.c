@@ -127,7 +127,7 @@ static const CtNextTest *best_test(const CtDiagnosis *d)
     return NULL;
 }
 
-gboolean ct_next_offer(const CtDiagnosis *d, CtLang lang, CtNextDone *out)
+gboolean ct_next_offer(const CtDiagnosis *d, CtLang lang, gboolean yes, CtNextDone *out)
 {
     const CtNextTest *t = best_test(d);
     if (!t) {
@@ -135,10 +135,13 @@ gboolean ct_next_offer(const CtDiagnosis *d, CtLang lang, CtNextDone *out)
         return FALSE;
     }
     show(t, lang);
-    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+    gboolean can_ask = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+    if (!can_ask && !yes)
         return FALSE;
     g_autofree char *command = ct_next_command(t->run);
-    if (command) {
+    if (command && yes) {
+        out->output = take_output(t, command);
+    } else if (command) {
         g_autofree char *clean = ct_text_clean(command);
         g_autofree char *question =
             g_strdup_printf("%s %s [y/N]", say(lang, "Run this now?", "现在运行？"), clean);
@@ -146,7 +149,11 @@ gboolean ct_next_offer(const CtDiagnosis *d, CtLang lang, CtNextDone *out)
         if (says_yes(answer))
             out->output = take_output(t, command);
     }
-    ask_outcome(t, lang, out);
+    if (!command && !can_ask)
+        fprintf(stderr, "%s\n", say(lang, "This test is no command that could be run as it stands.",
+                                    "该检查不是可直接运行的命令。"));
+    if (can_ask)
+        ask_outcome(t, lang, out);
     return out->output || out->answer;
 }
 

@@ -63,6 +63,12 @@ static void write_row(CtTable *table, sqlite3_stmt *st, int n)
 gboolean ct_sql_table(sqlite3 *db, sqlite3_stmt *st, CtTableForm form, const char *schema,
                       guint64 *out_rows, GError **error)
 {
+    return ct_sql_table_first(db, st, form, schema, 0, NULL, out_rows, error);
+}
+
+gboolean ct_sql_table_first(sqlite3 *db, sqlite3_stmt *st, CtTableForm form, const char *schema,
+                            guint64 limit, gboolean *out_more, guint64 *out_rows, GError **error)
+{
     int n = sqlite3_column_count(st);
     g_autoptr(GPtrArray) names = g_ptr_array_new();
     for (int i = 0; i < n; i++)
@@ -70,11 +76,13 @@ gboolean ct_sql_table(sqlite3 *db, sqlite3_stmt *st, CtTableForm form, const cha
 
     CtTable *table = ct_table_new(form, schema, (guint)n, (const char *const *)names->pdata);
     int rc;
-    while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW && (!limit || ct_table_rows(table) < limit))
         write_row(table, st, n);
     guint64 rows = ct_table_rows(table);
     gboolean written = ct_table_end(table);
-    if (rc != SQLITE_DONE) {
+    if (out_more)
+        *out_more = rc == SQLITE_ROW;
+    if (rc != SQLITE_DONE && rc != SQLITE_ROW) {
         g_set_error(error, CT_ERROR, rc == SQLITE_INTERRUPT ? CT_ERROR_LIMIT : CT_ERROR_CORRUPT,
                     rc == SQLITE_INTERRUPT
                         ? "stopped after %" G_GUINT64_FORMAT " rows: the statement works too long"

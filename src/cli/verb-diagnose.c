@@ -17,7 +17,7 @@ typedef struct {
     char *output, *format, *lang, *color, *knowledge;
     CtNarrowOptions narrow;
     CtPerson person;
-    gboolean next;
+    gboolean next, yes;
     int group; /* 0: not asked for */
     gboolean force, json, full;
     Form form;
@@ -162,7 +162,7 @@ static int offer_next(const Options *o, char **paths, GPtrArray *texts, Judged *
     const CtIncident *lead = g_ptr_array_index(first->incidents, shown(o));
     g_auto(CtNextDone) done = {0};
     int code = 0;
-    if (!ct_next_offer(lead->diagnosis, o->language, &done))
+    if (!ct_next_offer(lead->diagnosis, o->language, o->yes, &done))
         return hand_out(o, first);
     take_text(texts, g_steal_pointer(&done.output));
     CtPerson person = o->person;
@@ -255,6 +255,7 @@ static int run(int argc, char **argv)
          "What a test showed; both names are in the JSON", "TEST=OUTCOME"},
         {"next", 0, 0, G_OPTION_ARG_NONE, &o.next, "Offer the next test, and run it if you say so",
          NULL},
+        {"yes", 0, 0, G_OPTION_ARG_NONE, &o.yes, "With --next: run the test without asking", NULL},
         {"group", 0, 0, G_OPTION_ARG_INT, &o.group, "Show this incident of several", "N"},
         {"knowledge", 0, 0, G_OPTION_ARG_FILENAME, &o.knowledge, "Use this knowledge folder",
          "DIR"},
@@ -283,6 +284,8 @@ static int run(int argc, char **argv)
         return code;
     if (!ct_person_check("diagnose", &o.person, &code))
         return code;
+    if (o.yes && !o.next)
+        return ct_cli_usage("diagnose", "--yes goes with --next");
     if (o.group < 0)
         return ct_cli_usage("diagnose", "--group %d: groups count from 1", o.group);
     g_autofree char **paths = ct_gather_paths("diagnose", argc, argv, &code);

@@ -12,8 +12,8 @@
 #include "reason/reason.h"
 
 typedef struct {
-    gboolean json, warnings;
-    char *filter, *write;
+    gboolean json, warnings, confusion;
+    char *filter, *write, *knowledge;
     const char *folder; /* (nullable) */
 } Options;
 
@@ -212,11 +212,12 @@ static int dispatch(Options *o, int argc, char **argv)
     int folder_at = is_show || is_calibrate ? 3 : 2;
     if (argc > folder_at + 1)
         return ct_cli_usage("kb", "too many arguments from '%s' on", argv[folder_at + 1]);
-    o->folder = argc > folder_at ? argv[folder_at] : NULL;
+    o->folder = argc > folder_at ? argv[folder_at] : o->knowledge;
     if (is_show)
         return show(o, argv[2]);
     if (is_calibrate)
-        return ct_kb_calibrate(argv[2], o->folder, o->write);
+        return ct_kb_calibrate(argv[2], o->knowledge ? o->knowledge : o->folder, o->write,
+                               o->confusion);
     if (strcmp(what, "lint") == 0)
         return lint(o);
     if (strcmp(what, "test") == 0)
@@ -238,6 +239,10 @@ static int run(int argc, char **argv)
         {"json", 0, 0, G_OPTION_ARG_NONE, &o.json, "Print JSON (lint, list)", NULL},
         {"write", 0, 0, G_OPTION_ARG_FILENAME, &o.write,
          "Write the fitted values to FILE (calibrate)", "FILE"},
+        {"confusion", 0, 0, G_OPTION_ARG_NONE, &o.confusion,
+         "Which cause is taken for which, by topic (calibrate)", NULL},
+        {"knowledge", 0, 0, G_OPTION_ARG_FILENAME, &o.knowledge,
+         "The folder, as for the other verbs", "DIR"},
         {NULL},
     };
     const CtVerbHelp help = {
@@ -249,7 +254,8 @@ static int run(int argc, char **argv)
                     "  cutriage kb test knowledge --filter gpu-fell-off-bus\n"
                     "  cutriage kb list\n"
                     "  cutriage kb show gpu-fell-off-bus\n"
-                    "  cutriage kb calibrate cases/ --write knowledge/calibration.tsv\n",
+                    "  cutriage kb calibrate cases/ --write knowledge/calibration.tsv\n"
+                    "  cutriage kb calibrate cases/ --confusion\n",
         .notes = "Exit codes: 0 all well, 1 an error or a failed test, 2 usage, 4 failed.\n",
         .entries = entries,
     };
@@ -261,6 +267,7 @@ static int run(int argc, char **argv)
         code = dispatch(&o, argc, argv);
     g_free(o.filter);
     g_free(o.write);
+    g_free(o.knowledge);
     return code;
 }
 

@@ -10,7 +10,9 @@
 #define SCHEMA_SQL                                                                                 \
     "SELECT name AS 'table', sql FROM sqlite_master WHERE type = 'table' ORDER BY name"
 
-static int run_sql(sqlite3 *db, const char *sql, CtTableForm form)
+#define DEFAULT_LIMIT 100000
+
+static int run_sql(sqlite3 *db, const char *sql, CtTableForm form, gint64 limit)
 {
     sqlite3_stmt *st = NULL;
     const char *tail = NULL;
@@ -24,13 +26,17 @@ static int run_sql(sqlite3 *db, const char *sql, CtTableForm form)
         sqlite3_finalize(st);
         return ct_cli_usage("query", "one statement at a time; left over: %.40s", tail);
     }
-    gboolean ok = TRUE;
+    gboolean ok = TRUE, more = FALSE;
     if (!sqlite3_column_count(st)) {
         g_set_error(&error, CT_ERROR, CT_ERROR_USAGE, "the statement returns no rows");
         ok = FALSE;
     } else {
-        ok = ct_sql_table(db, st, form, "cutriage.query/1", NULL, &error);
+        ok = ct_sql_table_first(db, st, form, "cutriage.query/1", (guint64)limit, &more, NULL,
+                                &error);
     }
+    if (ok && more)
+        ct_cli_note("only the first %" G_GINT64_FORMAT " rows; --limit N prints more, --limit 0 all",
+                    limit);
     sqlite3_finalize(st);
     return ok ? CT_EXIT_NOTHING : ct_cli_fail("query", error);
 }
@@ -58,9 +64,12 @@ static int run(int argc, char **argv)
 {
     gboolean json = FALSE, csv = FALSE, schema = FALSE;
     int code = 0;
+    gint64 limit = DEFAULT_LIMIT;
     const GOptionEntry entries[] = {
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "Print JSON", NULL},
         {"csv", 0, 0, G_OPTION_ARG_NONE, &csv, "Print CSV", NULL},
+        {"limit", 0, 0, G_OPTION_ARG_INT64, &limit, "Print at most N rows (default 100000, 0: all)",
+         "N"},
         {"schema", 0, 0, G_OPTION_ARG_NONE, &schema, "Print the tables of the case, no SQL needed",
          NULL},
         {NULL},
@@ -82,6 +91,8 @@ static int run(int argc, char **argv)
         return code;
     if (json && csv)
         return ct_cli_usage("query", "--json and --csv exclude each other");
+    if (limit < 0)
+        return ct_cli_usage("query", "--limit %" G_GINT64_FORMAT ": it is 0 or more", limit);
     if (argc < 2)
         return ct_cli_usage("query", "say which case file; cutriage diagnose -o CASE makes one");
     if (argc < 3 && !schema)
@@ -97,7 +108,7 @@ static int run(int argc, char **argv)
     ct_reason_register_sql(db);
     CtTableForm form = json ? CT_TABLE_JSON : csv ? CT_TABLE_CSV : CT_TABLE_ALIGNED;
     code = schema && form == CT_TABLE_ALIGNED ? print_schema(db)
-                                              : run_sql(db, schema ? SCHEMA_SQL : argv[2], form);
+                                              : run_sql(db, schema ? SCHEMA_SQL : argv[2], form, limit);
     sqlite3_close_v2(db);
     return code;
 }

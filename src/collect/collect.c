@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 
 #define MAX_NESTED 2u                 /* archives in archives */
 #define MAX_NAMES (10 * CT_MAX_FILES) /* of a folder; the first of them in order are taken */
+#define PIPE_PATIENCE_MS 500          /* before the person is told that a pipe is silent */
 #define PROGRESS_EVERY ((guint64)16 << 20)
 
 typedef struct {
@@ -29,6 +32,7 @@ typedef struct {
     CtCollectTotals *totals;
     guint8 *block;
     GArray *parents; /* Identity of the folders that lead here: a loop shows up in it */
+    char *root;      /* the folder that the person named, without links (nullable) */
     guint64 next_progress;
     gboolean full;   /* CT_MAX_FILES reached */
     char *first_left; /* full: the first path that found no room */
@@ -336,6 +340,52 @@ static void visit_folder(Collect *c, const char *path, const struct stat *st, gu
     g_array_set_size(c->parents, c->parents->len - 1);
 }
 
+/* A pipe without a writer is silent for ever: the person is told, and it is waited for. */
+static void read_pipe(Collect *c, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        unread_errno(c, path, errno);
+        return;
+    }
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    if (poll(&p, 1, PIPE_PATIENCE_MS) == 0 && c->hooks && c->hooks->waiting)
+        c->hooks->waiting(path, c->hooks->user);
+    while (poll(&p, 1, -1) < 0 && errno == EINTR)
+        continue;
+    int flags = fcntl(fd, F_GETFL);
+    fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    read_fd(c, path, fd, FALSE);
+    close(fd);
+}
+
+/* Evidence does not name what is read: a link in a folder may come from a stranger. */
+static gboolean leaves_folder(const Collect *c, const char *path)
+{
+    char *real = c->root ? realpath(path, NULL) : NULL;
+    if (!real)
+        return FALSE;
+    gsize n = strlen(c->root);
+    gboolean inside = strncmp(real, c->root, n) == 0 &&
+                      (real[n] == '/' || real[n] == '\0' || g_str_equal(c->root, "/"));
+    free(real);
+    return !inside;
+}
+
+static gboolean refuse_link(Collect *c, const char *path, const struct stat *target)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode))
+        return FALSE;
+    if (leaves_folder(c, path)) {
+        unread(c, path, CT_UNSUPPORTED, "a link out of the folder, skipped; name it if it belongs "
+                                        "to the evidence");
+        return TRUE;
+    }
+    /* What it leads to is read where it stands. */
+    return S_ISDIR(target->st_mode) && !entered_before(c, target);
+}
+
 static void visit(Collect *c, const char *path, guint depth, gboolean named)
 {
     struct stat st;
@@ -348,19 +398,17 @@ static void visit(Collect *c, const char *path, guint depth, gboolean named)
                    error == ELOOP ? "a link in a circle, skipped" : "a link to nothing, skipped");
         else
             unread_errno(c, path, error);
+    } else if (!named && refuse_link(c, path, &st)) {
+        return;
     } else if (S_ISDIR(st.st_mode)) {
+        if (named)
+            c->root = realpath(path, NULL);
         visit_folder(c, path, &st, depth);
     } else if (S_ISREG(st.st_mode)) {
         read_file(c, path);
     } else if (named && S_ISFIFO(st.st_mode)) {
         /* "<(command)" of a shell: named by the person, so it is read. */
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0) {
-            unread_errno(c, path, errno);
-            return;
-        }
-        read_fd(c, path, fd, FALSE);
-        close(fd);
+        read_pipe(c, path);
     } else {
         unread(c, path, CT_UNSUPPORTED, "no regular file, skipped");
     }
@@ -379,6 +427,7 @@ void ct_collect_path(CtParse *parse, CtEvidence *ev, const char *path,
     else
         visit(&c, path, 0, TRUE);
     tell_left(&c);
+    free(c.root);
     g_array_unref(c.parents);
     g_free(c.block);
 }

@@ -12,6 +12,8 @@
 typedef struct {
     /* Called now and then with the bytes read so far in the whole run. (nullable) */
     void (*progress)(guint64 bytes, const char *path, gpointer user);
+    /* Nothing has come from a named pipe yet. (nullable) */
+    void (*waiting)(const char *path, gpointer user);
     /* A case file of ours: collect does not read it, the caller loads it. (nullable: it becomes
      * a source of status unsupported) */
     void (*on_case)(const char *path, gpointer user);
@@ -27,7 +29,8 @@ typedef struct {
     guint cases;
 } CtCollectTotals;
 
-/* path is a file, a folder (all below it, in order of names) or "-" for standard input. Whatever
+/* path is a file, a folder (all below it, in order of names; links that lead out of it are not
+ * followed) or "-" for standard input. Whatever
  * cannot be read becomes a source with its reason; the rest goes on. Calls may follow each other;
  * totals add up. hooks may be NULL. */
 void ct_collect_path(CtParse *parse, CtEvidence *ev, const char *path,

@@ -123,11 +123,8 @@ static void check_anchors(Lint *l, const Sig *s)
     for (guint i = 0; i < s->anchors->len; i++) {
         const char *a = s->anchors->pdata[i];
         gsize n = strlen(a);
-        if (n < 4)
-            lint_error(l, s->file, s->line, "%s: anchor `%s` is shorter than four bytes", s->id, a);
-        else if (n < 5)
-            lint_warning(l, s->file, s->line, "%s: anchor `%s` is short and will hit often", s->id,
-                         a);
+        if (n < 5)
+            lint_error(l, s->file, s->line, "%s: anchor `%s` is shorter than five bytes", s->id, a);
     }
 }
 

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "kb/yaml-tree.h"
+#include "reason/incident.h"
+#include "reason/narrow.h"
 #include "reason/reason-private.h"
 
 #define MAX_CASES 10000u
@@ -129,15 +131,19 @@ static void find_cases(const char *folder, guint depth, GPtrArray *out)
     }
 }
 
-static CtDiagnosis *diagnose_case(const char *folder, const CtKb *kb, CtCalibrateLoad load,
-                                  gpointer user, GError **error)
+/* The incidents of a case, as diagnose finds them. */
+static GPtrArray *diagnose_case(const char *folder, const CtKb *kb, CtCalibrateLoad load,
+                                gpointer user, GError **error)
 {
     g_autoptr(GPtrArray) files = entries(folder, error);
     if (!files)
         return NULL;
     g_ptr_array_add(files, NULL);
     g_autoptr(CtEvidence) ev = load((char **)files->pdata, user, error);
-    return ev ? ct_diagnose(ev, kb, "en", error) : NULL;
+    GPtrArray *incidents = ev ? ct_diagnose_incidents(ev, kb, "en", NULL, error) : NULL;
+    if (incidents)
+        ct_narrow_end(ev);
+    return incidents;
 }
 
 static gboolean is_right(const Truth *t, const char *cause)
@@ -182,6 +188,15 @@ static void judged_free(gpointer data)
     g_free(j);
 }
 
+static char *topic_of(const CtKb *kb, const char *cause)
+{
+    sqlite3_stmt *st = ct_prepare(ct_kb_db(kb), "SELECT topic FROM cause WHERE id = ?");
+    sqlite3_bind_text(st, 1, cause, -1, SQLITE_STATIC);
+    char *topic = sqlite3_step(st) == SQLITE_ROW ? g_strdup(ct_column(st, 0)) : NULL;
+    sqlite3_finalize(st);
+    return topic;
+}
+
 static void run_case(CtCalibration *c, GPtrArray *judged, const char *folder, const CtKb *kb,
                      CtCalibrateLoad load, gpointer user)
 {
@@ -191,16 +206,18 @@ static void run_case(CtCalibration *c, GPtrArray *judged, const char *folder, co
     CtCalibrationCase *result = g_new0(CtCalibrationCase, 1);
     result->name = g_path_get_basename(folder);
     g_ptr_array_add(c->cases, result);
-    g_autoptr(CtDiagnosis) d = NULL;
+    g_autoptr(GPtrArray) incidents = NULL;
     if (read_truth(path, &truth, &error))
-        d = diagnose_case(folder, kb, load, user, &error);
+        incidents = diagnose_case(folder, kb, load, user, &error);
     result->want = g_strdup(truth.cause ? truth.cause : "?");
-    if (!d) {
+    if (!incidents) {
         result->error = g_strdup(error->message);
         c->failed++;
         return;
     }
-    g_ptr_array_add(judged, judged_new(d, &truth, result));
+    const CtIncident *shown = g_ptr_array_index(incidents, 0);
+    result->topic = topic_of(kb, result->want);
+    g_ptr_array_add(judged, judged_new(shown->diagnosis, &truth, result));
 }
 
 /* ---- fitting ---- */
@@ -281,9 +298,15 @@ static void judge(Judged *j, double temperature)
     for (guint k = 1; k < MIN(3, j->n); k++)
         r->top3 = r->top3 || j->right[ranked(j, k)];
     r->layer = j->nothing ? r->top1 : g_strcmp0(j->layers[first], j->layer) == 0;
-    for (guint i = 0; i + 1 < j->n; i++)
-        if (!j->right[i] && j->stakes[i].probability >= 0.8)
-            r->confidently_wrong = TRUE;
+    for (guint i = 0; i + 1 < j->n; i++) {
+        double p = j->stakes[i].probability;
+        r->confidently_wrong = r->confidently_wrong || (!j->right[i] && p >= 0.8);
+        if (!j->right[i] && p > r->rival_probability) {
+            r->rival_probability = p;
+            g_free(r->rival);
+            r->rival = g_strdup(j->causes[i]);
+        }
+    }
     r->brier = brier(j, first, r->top1);
 }
 
@@ -346,6 +369,8 @@ static void case_free(gpointer data)
     g_free(r->name);
     g_free(r->want);
     g_free(r->got);
+    g_free(r->topic);
+    g_free(r->rival);
     g_free(r->error);
     g_free(r);
 }

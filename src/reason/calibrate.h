@@ -8,6 +8,7 @@
  *   accept: [gpu-oom-leak, leak-async-alloc-not-freed]   # optional
  *   layer: memory              # optional
  *
+ * A case that holds several incidents is judged as diagnose does: by the one that it shows first.
  * Each case is judged at the temperature that the other cases give (leave one out), so the figures
  * are not those of a fit to itself.
  */
@@ -32,6 +33,9 @@ typedef struct {
     gboolean top1, top3, layer;
     gboolean confidently_wrong; /* at least 0.8 for a cause that is not accepted */
     double brier;
+    char *topic;      /* of the cause that is true (nullable: none, or an unknown id) */
+    char *rival;      /* the likeliest cause that is not accepted (nullable) */
+    double rival_probability;
     char *error; /* why it could not be judged (nullable) */
 } CtCalibrationCase;
 
@@ -57,6 +61,10 @@ CtCalibration *ct_calibrate(const char *folder, const CtKb *kb, CtCalibrateLoad 
                             gpointer user, GError **error);
 void ct_calibration_free(CtCalibration *c);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtCalibration, ct_calibration_free)
+
+/* By topic, for each true cause how often it leads, and what is taken for it or comes near.
+ * (transfer full) */
+char *ct_calibration_confusion(const CtCalibration *c);
 
 /* The result for people, and as the lines of knowledge/calibration.tsv. (transfer full) */
 char *ct_calibration_text(const CtCalibration *c);

@@ -139,7 +139,8 @@ static gint64 time_above(sqlite3 *db, gint64 section)
     gint64 t = CT_TIME_UNKNOWN;
     if (sqlite3_prepare_v2(db,
                            "SELECT c.t1_ns FROM section s JOIN section p ON p.source = s.source "
-                           "AND p.last_line = s.first_line - 1 AND p.first_line >= p.last_line - 1 "
+                           "AND p.id = s.id - 1 AND p.last_line = s.first_line - 1 "
+                           "AND p.first_line >= p.last_line - 1 "
                            "JOIN coverage c ON c.section = p.id WHERE s.id = ? AND "
                            "p.clock = 'wall' AND c.t1_ns IS NOT NULL LIMIT 1",
                            -1, &st, NULL) != SQLITE_OK)
