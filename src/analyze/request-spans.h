@@ -20,7 +20,7 @@ typedef struct {
     gint64 span, index, t0, t1;
     gboolean slow;
     double part[CT_N_RP], n[CT_N_RN];
-    double pageable, gap, hit, alloc_calls, sync_calls;
+    double pageable, gap, hit, stalled, alloc_calls, sync_calls;
     double even, more, gain; /* of the kernels, where the trace told; even is -1 else */
     char *kernel, *shape;    /* the one that gained the most (nullable) */
     double kernel_ns, kernel_usual, kernel_n, kernel_usual_n;

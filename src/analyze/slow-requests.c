@@ -44,13 +44,25 @@ static gboolean first_time_work(const CtRequestSet *s, const CtRequestSpan *r)
     return r->n[CT_RN_MODULES] > s->n[CT_RN_MODULES] || r->n[CT_RN_FRESH] > s->n[CT_RN_FRESH];
 }
 
-static void explain(const CtRequestSet *s, const CtRequestSpan *r, double *x)
+/* What all slow requests have in common and one alone cannot tell. */
+typedef struct {
+    double plain_extra; /* the most that one without anything new took */
+    gboolean one_kernel; /* they all lose the most to the same kernel */
+} Common;
+
+static void explain(const CtRequestSet *s, const Common *c, const CtRequestSpan *r, double *x)
 {
     double host = over(s, r, CT_RP_HOST), os = over(s, r, CT_RP_OS);
     double launch = over(s, r, CT_RP_LAUNCH) + over(s, r, CT_RP_CALL);
     double copies = over(s, r, CT_RP_H2D) + over(s, r, CT_RP_D2H) + over(s, r, CT_RP_D2D);
     x[WHY_KERNEL] = over(s, r, CT_RP_KERNEL);
     x[WHY_QUEUE] = over(s, r, CT_RP_FOREIGN);
+    /* Single runs that take a multiple of what this kernel takes were held up by others. */
+    if (!c->one_kernel && r->hit > 0) {
+        double held = MIN(r->hit, MAX(x[WHY_KERNEL], 0));
+        x[WHY_QUEUE] += held;
+        x[WHY_KERNEL] -= held;
+    }
     x[WHY_COPY] = copies;
     /* The call that stages a copy belongs to it where more is copied. */
     if (r->n[CT_RN_COPIES] > s->n[CT_RN_COPIES] || copies > 0.02 * s->typical)
@@ -66,26 +78,38 @@ static void explain(const CtRequestSet *s, const CtRequestSpan *r, double *x)
         x[WHY_SYNC] += MAX(host, 0) + MAX(launch, 0);
         x[WHY_IDLE] = x[WHY_LAUNCH] = 0;
     }
-    if (first_time_work(s, r)) {
+    /* What others take as well without anything new is not the price of the new. */
+    double extra = wall(r) - s->typical;
+    gboolean news = first_time_work(s, r) && c->plain_extra < 0.7 * extra;
+    double host_side = MAX(x[WHY_LAUNCH], 0) + MAX(x[WHY_IDLE], 0) + MAX(x[WHY_ALLOC], 0) +
+                       MAX(x[WHY_SYNC], 0);
+    x[WHY_FIRST] = MAX(over(s, r, CT_RP_MODULE), 0);
+    if (news && host_side + x[WHY_FIRST] > 0.3 * extra) {
         double more = r->even >= 0 ? MIN(MAX(r->more, 0), MAX(x[WHY_KERNEL], 0)) : 0;
-        x[WHY_FIRST] = over(s, r, CT_RP_MODULE) + MAX(x[WHY_LAUNCH], 0) + MAX(x[WHY_IDLE], 0) +
-                       MAX(x[WHY_ALLOC], 0) + more;
+        x[WHY_FIRST] += host_side + more;
         x[WHY_KERNEL] -= more;
-    } else {
-        x[WHY_FIRST] = over(s, r, CT_RP_MODULE);
+        x[WHY_LAUNCH] = x[WHY_IDLE] = x[WHY_ALLOC] = x[WHY_SYNC] = 0;
     }
 }
 
-static Judged judge(const CtRequestSet *s, const CtRequestSpan *r)
+static Judged judge(const CtRequestSet *s, const Common *c, const CtRequestSpan *r)
 {
     double x[N_WHY] = {0};
     Judged j = {.r = r, .extra = wall(r) - s->typical};
-    explain(s, r, x);
+    explain(s, c, r, x);
     for (guint i = 1; i < N_WHY; i++)
         if (x[i] > x[j.why])
             j.why = i;
     j.part = x[j.why];
     return j;
+}
+
+/* A little slower is worth a word only where something definite was in the way. */
+static gboolean counts(const CtRequestSet *s, const Judged *j)
+{
+    gboolean definite = j->why == WHY_ALLOC || j->why == WHY_COPY || j->why == WHY_QUEUE ||
+                        (j->why == WHY_SYNC && j->r->n[CT_RN_SYNCS] > s->n[CT_RN_SYNCS]);
+    return wall(j->r) > 1.2 * s->typical || (definite && j->part > 0.5 * j->extra);
 }
 
 /* ---- all of a kind ---- */
@@ -226,12 +250,35 @@ static guint warm_up(const CtRequestSet *s)
     return i * 2 < n ? i : 0;
 }
 
+static Common common_of(const CtRequestSet *s, guint from)
+{
+    Common c = {.one_kernel = TRUE};
+    const char *kernel = NULL;
+    guint told = 0;
+    for (guint i = from; i < s->requests->len; i++) {
+        const CtRequestSpan *r = &g_array_index(s->requests, CtRequestSpan, i);
+        if (!r->slow)
+            continue;
+        if (!first_time_work(s, r))
+            c.plain_extra = MAX(c.plain_extra, wall(r) - s->typical);
+        if (r->even < 0 || r->hit <= 0)
+            continue;
+        gboolean mostly = r->kernel && r->kernel_ns - r->kernel_usual > 0.6 * r->gain;
+        c.one_kernel &= mostly && (!kernel || g_str_equal(kernel, r->kernel));
+        kernel = r->kernel;
+        told++;
+    }
+    c.one_kernel &= told >= 2;
+    return c;
+}
+
 static void add_cold(CtEvidence *ev, const CtRequestSet *s, guint cold, double other)
 {
+    const Common none = {0};
     Group g = {.s = s, .of = g_array_new(FALSE, FALSE, sizeof(Judged)), .why = WHY_FIRST,
                .first = cold};
     for (guint i = 0; i < cold; i++) {
-        Judged j = judge(s, &g_array_index(s->requests, CtRequestSpan, i));
+        Judged j = judge(s, &none, &g_array_index(s->requests, CtRequestSpan, i));
         g.extra += j.extra;
         j.part = j.extra;
         g.part += j.extra;
@@ -256,9 +303,12 @@ static gboolean enough(const Group *g)
     gboolean weather = g->why == WHY_IDLE || g->why == WHY_LAUNCH || g->why == WHY_SYNC;
     if (g->part < 0.35 * g->extra)
         return FALSE;
+    if (g->why == WHY_SYNC && g_array_index(g->of, Judged, 0).r->n[CT_RN_SYNCS] >
+                                  g->s->n[CT_RN_SYNCS] + 2)
+        weather = FALSE;
     if (weather)
         return ratio > 1.5 && (g->of->len >= 2 || ratio > 3);
-    return ratio > 1.25;
+    return ratio > 1.25 || (ratio > 1.07 && g->why != WHY_KERNEL && g->why != WHY_FIRST);
 }
 
 static void run_set(CtEvidence *ev, const CtRequestSet *s)
@@ -266,13 +316,16 @@ static void run_set(CtEvidence *ev, const CtRequestSet *s)
     Group g[N_WHY];
     guint cold = warm_up(s), lead = 0;
     double sum = 0;
+    const Common common = common_of(s, cold);
     for (guint w = 0; w < N_WHY; w++)
         g[w] = (Group){.s = s, .of = g_array_new(FALSE, FALSE, sizeof(Judged)), .why = w};
     for (guint i = cold; i < s->requests->len; i++) {
         const CtRequestSpan *r = &g_array_index(s->requests, CtRequestSpan, i);
         if (!r->slow)
             continue;
-        Judged j = judge(s, r);
+        Judged j = judge(s, &common, r);
+        if (!counts(s, &j))
+            continue;
         g_array_append_val(g[j.why].of, j);
         g[j.why].extra += j.extra;
         g[j.why].part += j.part;

@@ -48,7 +48,7 @@ static void idle_gpu(CtEvidence *ev, const CtRequestSet *s, double wall)
     gboolean scattered = s->gap < 0.4 * idle;
     g_autofree char *each = ct_human_ns(s->kernel_mean);
     /* Waits between the kernels, not one at the end. */
-    if (s->n[CT_RN_SYNCS] >= 8 && s->n[CT_RN_SYNCS] > 0.15 * kernels && idle > 0.2 * wall) {
+    if (s->n[CT_RN_SYNCS] >= 6 && idle > 0.08 * wall) {
         g_autofree char *text = g_strdup_printf(
             "%.0f waits for the GPU in a request of %.0f kernels; the GPU is idle for %.0f %% of "
             "it", s->n[CT_RN_SYNCS], kernels, 100 * idle / wall);
@@ -86,7 +86,7 @@ static void copies(CtEvidence *ev, const CtRequestSet *s, double wall)
 
 static void allocations(CtEvidence *ev, const CtRequestSet *s, double wall)
 {
-    if (s->n[CT_RN_ALLOCS] < 1 || s->part[CT_RP_ALLOC] < 0.08 * wall)
+    if (s->n[CT_RN_ALLOCS] < 1 || s->part[CT_RP_ALLOC] < 0.04 * wall)
         return;
     g_autofree char *text = g_strdup_printf(
         "each request allocates or frees memory (%.0f calls, %.0f %% of its time with the GPU idle)",

@@ -42,8 +42,11 @@ static void link_call(CtDigest *d, const CtTlEvent *e, gint at)
     if (!d->link || e->correlation < d->link_min || e->correlation > d->link_max)
         return;
     guint32 *l = &d->link[e->correlation - d->link_min];
-    if (!*l)
-        *l = at >= 0 ? (guint32)at + 1 : G_MAXUINT32;
+    if (*l)
+        return;
+    gint64 since = (e->t1 - d->t0) / 64;
+    *l = at >= 0 ? (guint32)at + 1 : G_MAXUINT32;
+    d->launched[e->correlation - d->link_min] = (guint32)CLAMP(since, 0, G_MAXUINT32);
 }
 
 static CtPart part_of(const CtTlEvent *e)
@@ -93,6 +96,9 @@ static gboolean on_host(const CtTlEvent *e, gpointer user)
 {
     CtDigest *d = user;
     gint at = ct_digest_request_at(d, e->tid, e->t0);
+    if (at >= 0 && !d->helpers && request(d, (guint)at)->tid != e->tid &&
+        request(d, (guint)at)->tid >= 0)
+        at = -1; /* a thread of its own, at work at the same time */
     if (e->kind == CT_TL_CALL)
         link_call(d, e, at);
     if (at < 0 || e->t1 < e->t0)
@@ -153,6 +159,23 @@ static void notice_hit(CtRequest *r, const CtPair *p, double ns)
     }
 }
 
+/* Work that was queued and that an idle GPU did not start: it served somebody else. What is
+ * shorter is the way of every launch. */
+static void notice_stall(CtDigest *d, const CtTlEvent *e, CtRequest *r)
+{
+    if (!d->link || !e->correlation || e->correlation < d->link_min ||
+        e->correlation > d->link_max)
+        return;
+    guint32 since = d->launched[e->correlation - d->link_min];
+    if (!since || since == G_MAXUINT32)
+        return;
+    gint64 from = MAX(d->t0 + 64 * (gint64)since, r->t0);
+    gint64 idle_from = ct_busy_idle_since(&d->all, e->t0);
+    gint64 stalled = e->t0 - MAX(from, idle_from);
+    if (stalled > 100000)
+        r->stalled_ns += (float)stalled;
+}
+
 static void on_kernel(CtDigest *d, const CtTlEvent *e, gint at)
 {
     double ns = (double)(e->t1 - e->t0);
@@ -165,6 +188,8 @@ static void on_kernel(CtDigest *d, const CtTlEvent *e, gint at)
             r->fresh++;
         if (p)
             notice_hit(r, p, ns);
+        if (e->t0 < r->t1)
+            notice_stall(d, e, r);
         if (p && (r->slow || r->reference))
             keep_detail(d, (guint)at, p, ns);
     }
@@ -231,8 +256,10 @@ static void settle(const CtDigest *d, CtRequest *r)
     if (copies <= 0)
         r->part[CT_PART_FOREIGN] += (float)(busy - kernel);
 
+    double stalled = MIN((double)r->stalled_ns, wall - busy);
+    r->part[CT_PART_FOREIGN] += (float)stalled;
     r->gap_ns = (float)ct_busy_widest_gap(&d->all, r->t0, r->t1);
-    double idle = wall - busy, calls = 0;
+    double idle = wall - busy - stalled, calls = 0;
     for (guint i = CT_PART_ALLOC; i <= CT_PART_CALL; i++)
         calls += r->part[i];
     double scale = calls > idle && calls > 0 ? idle / calls : 1;
@@ -243,12 +270,30 @@ static void settle(const CtDigest *d, CtRequest *r)
     r->part[CT_PART_HOST] = (float)(rest - r->part[CT_PART_OS]);
 }
 
+/* TRUE when the threads that have requests launch most of the work themselves. */
+static gboolean request_threads_launch(const CtDigest *d)
+{
+    guint64 own = 0, all = 0;
+    GHashTableIter it;
+    gpointer key, value;
+    g_hash_table_iter_init(&it, d->launchers);
+    while (g_hash_table_iter_next(&it, &key, &value)) {
+        all += *(guint64 *)value;
+        if (g_hash_table_contains(d->request_tids, key))
+            own += *(guint64 *)value;
+    }
+    return 2 * own > all;
+}
+
 gboolean ct_digest_attribute(CtDigest *d, GError **error)
 {
     /* Requests that were found on the GPU hold what runs in them, whenever it was launched. */
     if (g_strcmp0(d->how, "range") == 0 && d->link_max >= d->link_min &&
-        d->link_max - d->link_min < CT_DG_MAX_LINKS)
+        d->link_max - d->link_min < CT_DG_MAX_LINKS) {
         d->link = g_new0(guint32, d->link_max - d->link_min + 1);
+        d->launched = g_new0(guint32, d->link_max - d->link_min + 1);
+    }
+    d->helpers = !request_threads_launch(d);
     if (!ct_digest_scan(d, CT_TL_BIT(CT_TL_CALL) | CT_TL_BIT(CT_TL_OS), on_host, error))
         return FALSE;
     d->hint = 0;

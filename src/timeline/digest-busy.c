@@ -133,3 +133,12 @@ gint64 ct_busy_widest_gap(const CtBusy *b, gint64 t0, gint64 t1)
     }
     return MAX(widest, t1 - free_from);
 }
+
+gint64 ct_busy_idle_since(const CtBusy *b, gint64 t)
+{
+    const CtBlock *x = (const CtBlock *)(const void *)b->blocks->data;
+    guint i = begun(b, t - 1);
+    if (!i)
+        return t;
+    return MIN(x[i - 1].t1, t);
+}

@@ -54,12 +54,12 @@ static double take_count(const CtRequest *r, guint which)
 }
 
 static const char *const times[] = {"pageable", "alloc-calls", "sync-calls", "launch-calls", "own",
-                                    "gap"};
+                                    "gap", "stalled"};
 
 static double take_time(const CtRequest *r, guint which)
 {
     const float ns[] = {r->pageable_ns, r->alloc_ns, r->sync_ns, r->launch_ns, r->own_ns,
-                        r->gap_ns};
+                        r->gap_ns, r->stalled_ns};
     return ns[which];
 }
 

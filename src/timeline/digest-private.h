@@ -34,7 +34,7 @@ typedef struct {
     gint64 t0, t1, tid; /* tid -1: the request was found on the GPU */
     float part[CT_N_PARTS];
     float copy_ns[3]; /* h2d, d2h, rest: own copies */
-    float own_ns, pageable_ns, hit_ns, alloc_ns, sync_ns, launch_ns, os_ns, gap_ns;
+    float own_ns, pageable_ns, hit_ns, alloc_ns, sync_ns, launch_ns, os_ns, gap_ns, stalled_ns;
     double bytes[3];
     guint32 kernels, launches, syncs, allocs, copies, modules, fresh, fresh_shapes, hits;
     guint8 slow, reference;
@@ -61,6 +61,9 @@ void ct_busy_join(const CtBusy *a, const CtBusy *b, CtBusy *out);
 double ct_busy_within(const CtBusy *busy, gint64 t0, gint64 t1);
 /* The longest stretch of the window with nothing in it. */
 gint64 ct_busy_widest_gap(const CtBusy *busy, gint64 t0, gint64 t1);
+
+/* Since when nothing was busy before t; t itself when something was. */
+gint64 ct_busy_idle_since(const CtBusy *busy, gint64 t);
 
 /* A kernel by name and shape. */
 typedef struct {
@@ -106,6 +109,8 @@ typedef struct {
     GArray *requests;         /* CtRequest in order of t0 */
     GHashTable *request_tids; /* tid -> GArray of guint32 */
     guint32 *link;            /* correlation - link_min -> request + 1 */
+    guint32 *launched;        /* the same -> end of the call since t0, in units of 64 ns */
+    gboolean helpers;         /* threads without requests work for those that have some */
     GHashTable *call_end;     /* tid -> end of the last outer call (gint64 *) */
     gpointer scratch;         /* of the scan in progress */
     guint hint;

@@ -141,6 +141,7 @@ static void clear(Work *w)
     g_clear_pointer(&d->requests, g_array_unref);
     g_free(d->pairs.slot);
     g_free(d->link);
+    g_free(d->launched);
     g_free(d->request_name);
     g_free(d->how);
     g_clear_pointer(&w->kept, g_array_unref);
@@ -189,7 +190,7 @@ void ct_digest_judge(CtDigest *d)
     qsort(dev, m, sizeof *dev, by_value);
     double spread = 1.4826 * dev[m / 2];
     d->typical = exp(med);
-    d->limit = exp(med + MAX(4.5 * spread, log(1.2)));
+    d->limit = exp(med + MAX(4.5 * spread, log(1.07)));
     if (m < n)
         d->limit = MIN(d->limit, exp((x[m] + x[m - 1]) / 2));
 
