@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a machine to evidence, as `capture` and `check` need it. */
+#pragma once
+
+#include "cli/gather.h"
+#include "collect/live/feed.h"
+#include "collect/redact.h"
+
+typedef struct {
+    char *sysroot, *knowledge;
+    int budget_s, pid;
+    gboolean hash, no_redact;
+} CtCaptureOptions;
+
+#define CT_CAPTURE_ENTRIES(o)                                                                      \
+    {"sysroot", 0, 0, G_OPTION_ARG_FILENAME, &(o)->sysroot,                                        \
+     "A copied /proc, /sys, /etc, /dev tree", "DIR"},                                              \
+        {"budget", 0, 0, G_OPTION_ARG_INT, &(o)->budget_s, "At most this long (20)", "S"},         \
+        {"pid", 0, 0, G_OPTION_ARG_INT, &(o)->pid, "A running process too", "PID"},                \
+        {"hash", 0, 0, G_OPTION_ARG_NONE, &(o)->hash, "SHA-256 of the libraries found", NULL}
+
+void ct_capture_options_clear(CtCaptureOptions *o);
+/* Refuses values that make no sense. */
+gboolean ct_capture_options_check(const char *verb, const CtCaptureOptions *o, int *out_exit);
+
+/* The first half: fetches. `paths` (nullable) are files that the person named. */
+CtLiveCapture *ct_capture_fetch(const char *verb, const CtCaptureOptions *o,
+                                const char *const *paths, int *out_exit);
+/* The second half: parses into fresh evidence. `redact` is NULL to keep everything. With attach
+ * the bytes stay in the case. The result is analysed. */
+gboolean ct_capture_read(const char *verb, const CtCaptureOptions *o,
+                         const CtLiveCapture *capture, CtRedact *redact, gboolean attach,
+                         CtGather *out, int *out_exit);
+
+/* The redactor with the key of this user ($XDG_DATA_HOME/cutriage/redact.key, made when missing;
+ * without a place for it the key lasts for this run only). Knows the user, the host. */
+CtRedact *ct_capture_redactor(void);
+/* $XDG_DATA_HOME/cutriage/NAME; its folder is made with `make`. (transfer full) */
+char *ct_capture_data_file(const char *name, gboolean make);

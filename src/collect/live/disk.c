@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Space of the file systems that matter, as df prints it. A dead network mount hangs here and
+ * nowhere else; local ones are asked first. */
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "collect/live/live.h"
+
+static void df(CtLive *live, const char *device, const char *mount)
+{
+    struct statvfs v;
+    if (statvfs(mount, &v) != 0 || !v.f_blocks)
+        return;
+    guint64 unit = v.f_frsize ? v.f_frsize : v.f_bsize;
+    guint64 size = (guint64)v.f_blocks * unit / 1024, left = (guint64)v.f_bavail * unit / 1024;
+    guint64 used = (guint64)(v.f_blocks - v.f_bfree) * unit / 1024;
+    ct_live_printf(live,
+                   "%s %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %u%% %s\n",
+                   device, size, used, left, size ? (guint)(used * 100 / size) : 0, mount);
+    if (v.f_files && !v.f_favail)
+        ct_live_printf(live, "df: %s: no inodes left\n", mount);
+}
+
+static gboolean network(const char *type)
+{
+    static const char *const types[] = {"nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "fuse.sshfs",
+                                        "glusterfs", "beegfs", "gpfs", "9p", "afs"};
+    for (gsize i = 0; i < G_N_ELEMENTS(types); i++)
+        if (strcmp(type, types[i]) == 0)
+            return TRUE;
+    return g_str_has_prefix(type, "fuse.");
+}
+
+static gboolean real(const char *type, const char *mount)
+{
+    static const char *const types[] = {"ext4", "ext3", "ext2", "xfs", "btrfs", "zfs", "overlay",
+                                        "vfat", "f2fs", "squashfs", "fuseblk"};
+    if (strcmp(mount, "/dev/shm") == 0 || strcmp(mount, "/tmp") == 0 || strcmp(mount, "/run") == 0)
+        return TRUE;
+    if (g_str_has_prefix(mount, "/snap/") || strstr(mount, "/overlay2/") ||
+        strstr(mount, "/containers/"))
+        return FALSE;
+    for (gsize i = 0; i < G_N_ELEMENTS(types); i++)
+        if (strcmp(type, types[i]) == 0)
+            return TRUE;
+    return FALSE;
+}
+
+static void run(CtLive *live)
+{
+    g_autofree char *text = NULL;
+    ct_live_read(live, "/proc/self/mounts", CT_LIVE_MAX_FILE, &text, NULL);
+    if (!text)
+        ct_live_read(live, "/proc/mounts", CT_LIVE_MAX_FILE, &text, NULL);
+    if (!text)
+        ct_live_read(live, "/proc/1/mounts", CT_LIVE_MAX_FILE, &text, NULL);
+    if (!text)
+        return;
+    g_auto(GStrv) lines = g_strsplit(text, "\n", 2000);
+    ct_live_begin(live, "/proc/mounts", "cat /proc/mounts");
+    for (guint i = 0; lines[i]; i++) {
+        g_auto(GStrv) w = g_strsplit(lines[i], " ", 5);
+        if (g_strv_length(w) >= 4 && (real(w[2], w[1]) || network(w[2]) || strstr(w[1], "nvidia") ||
+                                      strstr(w[1], "libcuda") || strstr(w[1], "/dev/nv")))
+            ct_live_printf(live, "%s\n", lines[i]);
+    }
+    ct_live_end(live, CT_OK, NULL);
+    if (ct_live_sysroot(live))
+        return;
+    for (int pass = 0; pass < 2; pass++) {
+        ct_live_begin(live, pass ? "df of network mounts" : "df", "df -k");
+        ct_live_printf(live, "Filesystem 1K-blocks Used Available Use%% Mounted on\n");
+        guint n = 0;
+        for (guint i = 0; lines[i] && n < 64; i++) {
+            g_auto(GStrv) w = g_strsplit(lines[i], " ", 5);
+            if (g_strv_length(w) < 4 || network(w[2]) != (pass == 1) ||
+                (!pass && !real(w[2], w[1])))
+                continue;
+            n++;
+            df(live, w[0], w[1]);
+        }
+        ct_live_end(live, CT_OK, NULL);
+    }
+}
+
+const CtCollector ct_collector_disk = {
+    .id = "disk",
+    .layer = "platform",
+    .title = "space of file systems and of /dev/shm",
+    .run = run,
+};

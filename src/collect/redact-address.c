@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses and ids that their shape gives away, and what only looks like one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/redact-private.h"
+
+static gsize hex_run(const CtPlace *p, gsize from)
+{
+    gsize n = 0;
+    while (g_ascii_isxdigit(ct_place_char(p, (gssize)(from + n))))
+        n++;
+    return n;
+}
+
+static gboolean all_zero(const char *s, gsize n)
+{
+    for (gsize i = 0; i < n; i++)
+        if (g_ascii_isalnum(s[i]) && s[i] != '0')
+            return FALSE;
+    return TRUE;
+}
+
+/* 8-4-4-4-12 hex digits; cgroup names write it with "_". */
+gsize ct_redact_uuid(CtRedact *r, const CtPlace *p, GString *out)
+{
+    static const gsize groups[] = {8, 4, 4, 4, 12};
+    gsize at = 0, lead = 0;
+    if (ct_place_char(p, 0) == 'p' && p->len - p->at > 39 && memcmp(p->text + p->at, "pod", 3) == 0)
+        lead = at = 3;
+    char mark = ct_place_char(p, (gssize)at + 8);
+    if (mark != '-' && mark != '_')
+        return 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(groups); i++) {
+        if (hex_run(p, at) != groups[i])
+            return 0;
+        at += groups[i];
+        if (i + 1 < G_N_ELEMENTS(groups) && ct_place_char(p, (gssize)at++) != mark)
+            return 0;
+    }
+    if (ct_redact_word_char(ct_place_char(p, (gssize)at)) || all_zero(p->text + p->at, at))
+        return 0;
+    g_string_append_len(out, p->text + p->at, (gssize)lead);
+    ct_redact_same_shape(r, "uuid", p->text + p->at + lead, at - lead, TRUE, out);
+    return at;
+}
+
+gsize ct_redact_mac(CtRedact *r, const CtPlace *p, GString *out)
+{
+    char mark = ct_place_char(p, 2), before = ct_place_char(p, -1);
+    if ((mark != ':' && mark != '-') || before == ':' || before == '.')
+        return 0;
+    for (gsize i = 0; i < 6; i++) {
+        if (hex_run(p, i * 3) != 2 || (i < 5 && ct_place_char(p, (gssize)i * 3 + 2) != mark))
+            return 0;
+    }
+    char next = ct_place_char(p, 17);
+    const char *text = p->text + p->at;
+    if (next == ':' || next == mark || ct_redact_word_char(next) || all_zero(text, 17) ||
+        g_ascii_strncasecmp(text, "ff:ff:ff:ff:ff:ff", 17) == 0 ||
+        g_ascii_strncasecmp(text, "02:00:00:", 9) == 0) /* a stand-in already */
+        return 0;
+    guint8 d[32];
+    g_autofree char *lower = g_ascii_strdown(text, 17);
+    ct_redact_digest(r, "mac", lower, 17, d);
+    ct_redact_hit(r);
+    g_string_append_printf(out, "02%c00%c00%c%02x%c%02x%c%02x", mark, mark, mark, d[0], mark, d[1],
+                           mark, d[2]);
+    return 17;
+}
+
+/* ---- IPv4 ---- */
+
+static gsize octets(const CtPlace *p, guint value[4])
+{
+    gsize at = 0;
+    for (int i = 0; i < 4; i++) {
+        gsize n = 0;
+        guint v = 0;
+        while (n < 3 && g_ascii_isdigit(ct_place_char(p, (gssize)(at + n)))) {
+            v = v * 10 + (guint)(ct_place_char(p, (gssize)(at + n)) - '0');
+            n++;
+        }
+        if (!n || v > 255 || (n > 1 && ct_place_char(p, (gssize)at) == '0'))
+            return 0;
+        value[i] = v;
+        at += n;
+        if (i < 3 && ct_place_char(p, (gssize)at++) != '.')
+            return 0;
+    }
+    char next = ct_place_char(p, (gssize)at), after = ct_place_char(p, (gssize)at + 1);
+    if (ct_redact_word_char(next) || (next == '.' && g_ascii_isdigit(after)))
+        return 0;
+    return at;
+}
+
+static gboolean has_word(const char *text, gsize len, const char *const *words)
+{
+    g_autofree char *lower = g_ascii_strdown(text, (gssize)len);
+    for (; *words; words++)
+        if (strstr(lower, *words))
+            return TRUE;
+    return FALSE;
+}
+
+/* A version by what stands right beside it: "libx.so.1.2.3.4", "-10.3.0.26", "10.3.0.30-1+cuda". */
+static gboolean beside_version(const CtPlace *p, gsize len)
+{
+    char before = ct_place_char(p, -1), next = ct_place_char(p, (gssize)len);
+    char after = ct_place_char(p, (gssize)len + 1);
+    if (before == '.' || before == '-' || before == '+' || before == '~' || before == '_')
+        return TRUE;
+    if (before == '=' && (ct_place_char(p, -2) == '=' || strchr("<>~!", ct_place_char(p, -2))))
+        return TRUE;
+    return next == '+' || next == '~' || (next == '-' && g_ascii_isalnum(after));
+}
+
+static gboolean beside_address(const CtPlace *p, gsize len)
+{
+    static const char *const words[] = {"addr", "inet", "host", "peer", " ip", "ip=", "ip:", "from ",
+                                        "server", "gateway", "via ", "dns", "://", "@", "listen",
+                                        "bind", "connect", "route", "socket", "endpoint", "proxy",
+                                        "nameserver", "client", NULL};
+    char next = ct_place_char(p, (gssize)len), after = ct_place_char(p, (gssize)len + 1);
+    if ((next == ':' || next == '<' || next == '/') && g_ascii_isdigit(after))
+        return TRUE;
+    gsize from = p->at > p->line + 24 ? p->at - 24 : p->line;
+    return has_word(p->text + from, p->at - from, words);
+}
+
+static gboolean version_line(const CtPlace *p)
+{
+    static const char *const words[] = {"version", "tensorrt", "nvinfer", "trt", "cudnn", "nccl",
+                                        "release", "revision", "firmware", "vbios", "package",
+                                        ".so", "cuda", "driver", "libnv", "onnx", "toolkit", "npp",
+                                        "cublas", "build", "nvonnx", "dpkg", "installed", "fw ",
+                                        NULL};
+    gsize from = p->at > p->line + 200 ? p->at - 200 : p->line;
+    return has_word(p->text + from, p->at - from, words);
+}
+
+gsize ct_redact_ipv4(CtRedact *r, const CtPlace *p, GString *out)
+{
+    guint v[4];
+    gsize len = g_ascii_isdigit(ct_place_char(p, 0)) ? octets(p, v) : 0;
+    if (!len || v[0] == 0 || v[0] == 127 || v[0] == 255 || (v[0] == 198 && (v[1] & 254) == 18) ||
+        beside_version(p, len))
+        return 0;
+    gboolean private = v[0] == 192 && v[1] == 168;
+    private |= v[0] == 172 && v[1] >= 16 && v[1] < 32;
+    private |= v[0] == 169 && v[1] == 254;
+    gboolean small = v[0] < 20 && v[0] != 10; /* 8.6.1.6 is cuDNN's or TensorRT's */
+    if (!beside_address(p, len) && !private && (version_line(p) || small))
+        return 0;
+    guint8 d[32];
+    ct_redact_digest(r, "ip", p->text + p->at, len, d);
+    ct_redact_hit(r);
+    g_string_append_printf(out, "198.%u.%u.%u", 18 + (d[0] & 1), d[1], d[2]);
+    return len;
+}
+
+/* ---- IPv6 ---- */
+
+gsize ct_redact_ipv6(CtRedact *r, const CtPlace *p, GString *out)
+{
+    gsize at = 0, groups = 0, widest = 0;
+    gboolean gap = FALSE, digit = FALSE;
+    char before = ct_place_char(p, -1);
+    if (before == ':' || before == '.' || before == '/')
+        return 0;
+    for (;;) {
+        gsize n = hex_run(p, at);
+        if (n > 4)
+            return 0;
+        for (gsize i = 0; i < n; i++)
+            digit |= g_ascii_isdigit(ct_place_char(p, (gssize)(at + i)));
+        groups += n > 0;
+        widest = MAX(widest, n);
+        at += n;
+        if (ct_place_char(p, (gssize)at) != ':')
+            break;
+        if (ct_place_char(p, (gssize)at + 1) == ':') {
+            if (gap)
+                return 0;
+            gap = TRUE;
+            at++;
+        } else if (!g_ascii_isxdigit(ct_place_char(p, (gssize)at + 1))) {
+            break;
+        }
+        at++;
+    }
+    char next = ct_place_char(p, (gssize)at);
+    if (ct_redact_word_char(next) || next == '.' || !digit ||
+        !(groups == 8 || (gap && groups >= 2 && groups < 8 && hex_run(p, 0) >= 3)) || widest < 2 ||
+        (at > 9 && memcmp(p->text + p->at, "2001:db8:", 9) == 0))
+        return 0;
+    guint8 d[32];
+    ct_redact_digest(r, "ip6", p->text + p->at, at, d);
+    ct_redact_hit(r);
+    g_string_append_printf(out, "2001:db8::%x%02x:%x%02x", d[0] | 16, d[1], d[2] | 16, d[3]);
+    return at;
+}
+
+/* ---- containers ---- */
+
+gsize ct_redact_container(CtRedact *r, const CtPlace *p, GString *out)
+{
+    static const char *const words[] = {"docker", "container", "libpod", "crio", "overlay",
+                                        "kubepods", "/pod", "cri-", "snapshots", "sandbox", NULL};
+    gsize n = hex_run(p, 0);
+    if (n != 64 || ct_redact_word_char(ct_place_char(p, 64)))
+        return 0;
+    gsize from = p->at > p->line + 80 ? p->at - 80 : p->line;
+    if (!has_word(p->text + from, p->at - from, words))
+        return 0;
+    g_autofree char *id = g_strndup(p->text + p->at, 64), *brief = g_strndup(p->text + p->at, 12);
+    ct_redact_learn(r, CT_REDACT_CONTAINER, id);
+    ct_redact_learn(r, CT_REDACT_CONTAINER, brief);
+    ct_redact_same_shape(r, "container", id, 64, TRUE, out);
+    return 64;
+}
