@@ -31,14 +31,14 @@ static inline gboolean is_blank(guint8 c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-CtJsonResult ct_json_blanks(CtJsonIn *in)
+CtJsonResult ct_json_blanks_slow(CtJsonIn *in)
 {
     const guint8 *p = in->p, *end = in->end;
     while (p < end && is_blank(*p)) {
+        guint32 w;
         /* Indentation comes in runs. */
-        while (end - p >= 8 && load(p) == ONES * ' ')
-            p += 8;
-        p += p < end && is_blank(*p);
+        for (p++; end - p >= 4 && (memcpy(&w, p, 4), w == 0x20202020u); p += 4)
+            continue;
     }
     in->p = p;
     return p < end ? CT_JSON_OK : CT_JSON_MORE;
@@ -120,9 +120,15 @@ CtJsonResult ct_json_key(CtJsonIn *in, CtJsonText *out)
 static CtJsonResult bare(CtJsonIn *in, CtJsonText *out)
 {
     const guint8 *p = in->p;
-    while (p < in->end && *p != ',' && *p != '}' && *p != ']' && !is_blank(*p) && *p != ':' &&
-           *p != '"' && *p != '{' && *p != '[')
+    /* Digits first: nearly all bare words are numbers. */
+    for (;;) {
+        while (p < in->end && (guint8)(*p - '-') <= '9' - '-')
+            p++;
+        if (p >= in->end || *p == ',' || *p == '}' || *p == ']' || is_blank(*p) || *p == ':' ||
+            *p == '"' || *p == '{' || *p == '[')
+            break;
         p++;
+    }
     if (p == in->end && !in->last)
         return CT_JSON_MORE;
     *out = (CtJsonText){in->p, (gsize)(p - in->p), FALSE, FALSE};
@@ -189,18 +195,6 @@ CtJsonResult ct_json_value(CtJsonIn *in, CtJsonText *out)
     if (*in->p == '{' || *in->p == '[')
         return container(in, out);
     return ct_json_scalar(in, out ? out : &unused);
-}
-
-CtJsonResult ct_json_next(CtJsonIn *in, gboolean *out_end)
-{
-    CtJsonResult r = ct_json_blanks(in);
-    *out_end = FALSE;
-    if (r != CT_JSON_OK)
-        return r;
-    if (*in->p != ',' && *in->p != '}' && *in->p != ']')
-        return CT_JSON_BAD;
-    *out_end = *in->p++ != ',';
-    return CT_JSON_OK;
 }
 
 gboolean ct_json_number(const CtJsonText *t, double *out)

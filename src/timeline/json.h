@@ -22,8 +22,18 @@ typedef struct {
     gboolean quoted, escaped;
 } CtJsonText;
 
+CtJsonResult ct_json_blanks_slow(CtJsonIn *in);
 /* Moves on to the next byte that is no blank; MORE at the end. */
-CtJsonResult ct_json_blanks(CtJsonIn *in);
+static inline CtJsonResult ct_json_blanks(CtJsonIn *in)
+{
+    if (in->p < in->end && *in->p > ' ')
+        return CT_JSON_OK;
+    if (in->end - in->p >= 2 && in->p[0] == ' ' && in->p[1] > ' ') {
+        in->p++;
+        return CT_JSON_OK;
+    }
+    return ct_json_blanks_slow(in);
+}
 /* A key and the colon behind it. */
 CtJsonResult ct_json_key(CtJsonIn *in, CtJsonText *out);
 /* A string (up to a quote behind which JSON can go on) or a bare word or number. Containers are
@@ -32,7 +42,17 @@ CtJsonResult ct_json_scalar(CtJsonIn *in, CtJsonText *out);
 /* Any value; out (nullable) is its text, brackets included. */
 CtJsonResult ct_json_value(CtJsonIn *in, CtJsonText *out);
 /* Behind a value within an object: takes a comma; *out_end when it was the closing brace. */
-CtJsonResult ct_json_next(CtJsonIn *in, gboolean *out_end);
+static inline CtJsonResult ct_json_next(CtJsonIn *in, gboolean *out_end)
+{
+    CtJsonResult r = ct_json_blanks(in);
+    *out_end = FALSE;
+    if (r != CT_JSON_OK)
+        return r;
+    if (*in->p != ',' && *in->p != '}' && *in->p != ']')
+        return CT_JSON_BAD;
+    *out_end = *in->p++ != ',';
+    return CT_JSON_OK;
+}
 
 static inline gboolean ct_json_is(const CtJsonText *t, const char *word, gsize n)
 {

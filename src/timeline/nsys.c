@@ -85,6 +85,7 @@ static void check_unit(CtNsys *n, const Walk *w)
     if (w->t->kind != CT_TL_CALL || w->t->rows < 50 || w->short_calls * 10 < w->t->rows * 9)
         return;
     n->scale = 1000;
+    n->tl->rescaled = TRUE;
     ct_tl_gap(n->tl, "times as written", "nearly all calls would take under 25 ns: the file counts "
               "in us, not in ns as the format wants, and is read so");
 }
@@ -94,6 +95,7 @@ static void look(CtNsys *n, CtNsysTable *t)
     Walk w = {.n = n, .t = t};
     g_autoptr(GError) error = NULL;
     t->looked = TRUE;
+    t->rows = 0;
     guint64 wanted = bit(t, F_START) | (t->kind == CT_TL_CALL ? bit(t, F_END) : 0);
     if (!ct_pages_walk(n->pages, t->root, wanted, look_row, &w, &error))
         damaged(n, t, error);
@@ -134,6 +136,34 @@ static void scan_ordered(Walk *w)
     }
 }
 
+/* The first look and the scan at once. */
+static gboolean scan_as_written(const CtPagesRow *row, gpointer user)
+{
+    return look_row(row, user) && scan_row(row, user);
+}
+
+static void scan_table(CtNsys *n, CtNsysTable *t, Walk *w)
+{
+    g_autoptr(GError) error = NULL;
+    gboolean first = !t->looked && n->tl->as_written;
+    if (!first && (!t->looked || (t->backwards && !t->order && t->rows <= MAX_ORDERED)))
+        look(n, t);
+    if (t->order) {
+        scan_ordered(w);
+        return;
+    }
+    if (!ct_pages_walk(n->pages, t->root, t->wanted, first ? scan_as_written : scan_row, w, &error) &&
+        first)
+        damaged(n, t, error);
+    if (!first)
+        return;
+    t->looked = !w->stopped;
+    if (w->stopped)
+        t->rows = 0;
+    check_unit(n, w);
+    n->tl->disorder = MAX(n->tl->disorder, t->backwards * n->scale);
+}
+
 static gboolean scan(CtTimeline *tl, guint kinds, CtTlVisit visit, gpointer user, GError **error)
 {
     CtNsys *n = tl->impl;
@@ -143,12 +173,7 @@ static gboolean scan(CtTimeline *tl, guint kinds, CtTlVisit visit, gpointer user
         Walk w = {.n = n, .t = t, .visit = visit, .user = user};
         if (!(kinds & CT_TL_BIT(t->kind)))
             continue;
-        if (!t->looked)
-            look(n, t);
-        if (t->order)
-            scan_ordered(&w);
-        else
-            ct_pages_walk(n->pages, t->root, t->wanted, scan_row, &w, NULL); /* told by look() */
+        scan_table(n, t, &w);
         if (t->kind == CT_TL_RANGE && n->open_ranges)
             ct_tl_gap(tl, "ranges cut off", "%" G_GUINT64_FORMAT " NVTX ranges have no end in the "
                       "file", n->open_ranges);

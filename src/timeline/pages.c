@@ -17,7 +17,20 @@
 #define MAX_DEPTH 24u
 #define MAX_LONG ((gsize)256 * 1024) /* of a row that overflows its page */
 
+/* Where the wanted columns of a record stand. Neighbouring rows nearly always have the same
+ * header, so it is compared first and taken apart only when it differs. */
+typedef struct {
+    guint8 header[80];
+    guint header_len, n, columns;
+    gsize body; /* that must be there */
+    struct {
+        guint8 column, type;
+        guint16 at;
+    } field[CT_PAGES_COLUMNS];
+} Plan;
+
 struct CtPages {
+    Plan plan;
     int fd;
     char *path;
     guint64 size;
@@ -139,55 +152,101 @@ static inline guint varint(const guint8 *p, const guint8 *end, guint64 *out)
 
 static const guint8 sizes[10] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0};
 
+static inline guint64 be64(const guint8 *p)
+{
+    guint64 v;
+    memcpy(&v, p, 8);
+    return GUINT64_FROM_BE(v);
+}
+
 static inline gint64 whole(const guint8 *p, guint n)
 {
-    gint64 v = (gint8)p[0];
-    for (guint i = 1; i < n; i++)
-        v = (gint64)((guint64)v << 8 | p[i]);
-    return v;
+    switch (n) {
+    case 1:
+        return (gint8)p[0];
+    case 2:
+        return (gint16)be16(p);
+    case 3:
+        return (gint32)((guint32)p[0] << 24 | (guint32)p[1] << 16 | (guint32)p[2] << 8) >> 8;
+    case 4:
+        return (gint32)be32(p);
+    case 6:
+        return (gint64)((guint64)(gint64)(gint16)be16(p) << 32 | be32(p + 2));
+    default:
+        return (gint64)be64(p);
+    }
 }
 
 static gint64 rounded(const guint8 *p)
 {
-    guint64 bits = (guint64)whole(p, 8);
+    guint64 bits = be64(p);
     double d;
     memcpy(&d, &bits, sizeof d);
     return isfinite(d) && fabs(d) < 9e18 ? (gint64)d : 0;
 }
 
+static inline void take(CtPagesValue *v, guint64 type, const guint8 *body, gsize size)
+{
+    gboolean is_text = type >= 12;
+    v->null = type == 0;
+    v->p = is_text ? body : NULL;
+    v->n = is_text ? size : 0;
+    v->value = type >= 1 && type <= 6 ? whole(body, sizes[type])
+               : type == 7            ? rounded(body)
+                                      : type == 9;
+}
+
 /* FALSE: the record is damaged. Columns that are not wanted are stepped over. */
-static gboolean decode(const guint8 *p, gsize len, guint64 wanted, guint last, CtPagesRow *row)
+static gboolean decode(CtPages *f, const guint8 *p, gsize len, CtPagesRow *row)
 {
     const guint8 *end = p + len, *types = p;
+    Plan *plan = &f->plan;
     guint64 header, type;
     guint n = varint(types, end, &header), column = 0;
     if (n == 0 || header < n || header > len)
         return FALSE;
     const guint8 *body = p + header, *types_end = body;
-    for (types += n; types < types_end && column < last; column++) {
+    gboolean simple = header <= sizeof plan->header;
+    plan->header_len = plan->n = 0;
+    for (types += n; types < types_end && column < f->last; column++) {
         if ((n = varint(types, types_end, &type)) == 0)
             return FALSE;
         types += n;
         guint64 size = type < 10 ? sizes[type] : type < 12 ? 0 : (type - 12) / 2;
-        gboolean is_text = type >= 12;
+        simple &= type < 12;
         if (size > (guint64)(end - body)) {
-            if (!is_text)
+            if (type < 12)
                 return FALSE;
             size = (guint64)(end - body); /* of a very long one the beginning is there */
         }
-        if (wanted >> column & 1) {
-            CtPagesValue *v = &row->v[column];
-            v->null = type == 0;
-            v->p = is_text ? body : NULL;
-            v->n = is_text ? (gsize)size : 0;
-            v->value = type == 7 ? rounded(body) : type == 9 ? 1
-                       : type >= 1 && type <= 6 ? whole(body, sizes[type]) : 0;
+        if (f->wanted >> column & 1) {
+            take(&row->v[column], type, body, (gsize)size);
+            plan->field[plan->n].column = (guint8)column;
+            plan->field[plan->n].type = (guint8)MIN(type, 255);
+            plan->field[plan->n++].at = (guint16)MIN(body - p, 65535);
         }
         body += size;
     }
-    row->n = (guint)column;
-    for (; column < last; column++) /* added to the table after this row was written */
-        row->v[column] = (CtPagesValue){.null = TRUE};
+    row->n = column;
+    for (guint i = column; i < f->last; i++) /* added to the table after this row was written */
+        row->v[i] = (CtPagesValue){.null = TRUE};
+    if (simple) {
+        plan->header_len = (guint)header;
+        plan->columns = column;
+        plan->body = (gsize)(body - p);
+        memcpy(plan->header, p, header);
+    }
+    return TRUE;
+}
+
+static inline gboolean decode_like_last(CtPages *f, const guint8 *p, gsize len, CtPagesRow *row)
+{
+    const Plan *plan = &f->plan;
+    if (plan->header_len == 0 || len < plan->body || memcmp(plan->header, p, plan->header_len))
+        return decode(f, p, len, row);
+    for (guint i = 0; i < plan->n; i++)
+        take(&row->v[plan->field[i].column], plan->field[i].type, p + plan->field[i].at, 0);
+    row->n = plan->columns;
     return TRUE;
 }
 
@@ -221,14 +280,14 @@ static gboolean cell(CtPages *f, guint64 number, const guint8 *page, gsize at, C
     row->rowid = (gint64)rowid;
     row->place = (number - 1) * f->page + at;
     if (total <= f->usable - 35)
-        return total <= (guint64)(end - p) && decode(p, (gsize)total, f->wanted, f->last, row);
+        return total <= (guint64)(end - p) && decode_like_last(f, p, (gsize)total, row);
     guint64 least = (guint64)(f->usable - 12) * 32 / 255 - 23;
     guint64 local = least + (total - least) % (f->usable - 4);
     if (local > f->usable - 35)
         local = least;
     if (local + 4 > (guint64)(end - p) || !assemble(f, p, (gsize)local, total, be32(p + local)))
         return FALSE;
-    return decode(f->assembled->data, f->assembled->len, f->wanted, f->last, row);
+    return decode(f, f->assembled->data, f->assembled->len, row);
 }
 
 static gboolean leaf(CtPages *f, guint64 number, gsize head)
@@ -272,6 +331,7 @@ static gboolean walk(CtPages *f, guint64 number, guint depth)
 static void want(CtPages *f, guint64 wanted)
 {
     f->wanted = wanted;
+    f->plan.header_len = 0;
     f->last = wanted ? (guint)(64 - __builtin_clzll(wanted)) : 0;
     for (guint i = 0; i < CT_PAGES_COLUMNS; i++)
         f->row.v[i] = (CtPagesValue){.null = TRUE};

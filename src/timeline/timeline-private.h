@@ -96,6 +96,9 @@ struct CtTimeline {
     CtTlNames names;
     const CtTlReader *reader;
     gpointer impl;
+    /* For one scan: take the order of the file where it is not known yet, which saves a pass. The
+     * caller looks at disorder and rescaled afterwards and scans again where they are set. */
+    gboolean as_written, rescaled;
 };
 
 /* Equal ones are kept once. */
