@@ -3,6 +3,7 @@
 #include "report/report-private.h"
 
 #include "report/layout.h"
+#include "report/slow-request.h"
 
 static const char style[] =
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
@@ -196,6 +197,7 @@ char *ct_report_html(const CtReport *r)
     if (lead) {
         evidence(out, r, CT_MSG_FOR, lead->for_);
         evidence(out, r, CT_MSG_AGAINST, lead->against);
+        ct_report_slow_html(out, r);
         list(out, r, CT_MSG_MISSING, lead->missing);
         tests(out, r, lead);
         list(out, r, CT_MSG_FIX, lead->fix);

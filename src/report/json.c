@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "report/layout.h"
+#include "report/slow-request.h"
 
 static json_t *text_or_null(const char *text)
 {
@@ -252,6 +253,7 @@ char *ct_report_json(const CtReport *r)
     json_object_set_new(o, "timeline", timeline);
     json_object_set_new(o, "groups", groups);
     json_object_set_new(o, "hypotheses", hypotheses);
+    json_object_set_new(o, "slow_request", ct_report_slow_json(r));
     json_object_set_new(o, "temperature", real(r->d->temperature, 0.001));
     json_object_set_new(o, "notes", texts(r->d->notes));
 

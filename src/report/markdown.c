@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/layout.h"
+#include "report/slow-request.h"
 
 #define EVIDENCE_MAX 12u
 
@@ -165,6 +166,7 @@ char *ct_report_markdown(const CtReport *r)
     if (lead) {
         evidence(out, r, CT_MSG_FOR, lead->for_);
         evidence(out, r, CT_MSG_AGAINST, lead->against);
+        ct_report_slow_markdown(out, r);
         list(out, r, CT_MSG_MISSING, lead->missing);
         tests(out, r, lead);
         list(out, r, CT_MSG_FIX, lead->fix);

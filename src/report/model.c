@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/layout.h"
+#include "report/slow-request.h"
 
 static void source_free(gpointer data)
 {
@@ -65,6 +66,7 @@ void ct_report_free(CtReport *r)
     g_ptr_array_unref(r->sources);
     g_hash_table_unref(r->titles);
     g_ptr_array_unref(r->incidents);
+    ct_report_slow_free(r->slow);
     g_free(r);
 }
 
@@ -404,6 +406,8 @@ CtReport *ct_report_new(CtEvidence *ev, const CtDiagnosis *d, const CtKb *kb, Ct
     r->timeline = make_lines(r, d->timeline, FALSE);
     r->outcome = decide(r, db);
     make_groups(r);
+    if (r->outcome == CT_REPORT_FOUND)
+        r->slow = ct_report_slow_new(ev, ct_report_lead(r)->h, lang);
     ct_report_build_verdict(r);
     return r;
 }

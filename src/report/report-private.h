@@ -47,6 +47,8 @@ typedef struct {
     CtReport *report; /* NULL for the one that the report is about */
 } CtReportIncident;
 
+typedef struct CtReportSlow CtReportSlow; /* slow-request.h */
+
 struct CtReport {
     CtLang lang;
     const CtDiagnosis *d;
@@ -60,6 +62,7 @@ struct CtReport {
     GPtrArray *groups;       /* CtReportGroup */
     GHashTable *titles;      /* cause id -> title */
     GPtrArray *incidents;    /* CtReportIncident in their order; empty: there is only one */
+    CtReportSlow *slow;      /* a slow request beside a typical one (nullable) */
     guint n_bad_sources;
     guint n_empty_sources; /* read well, and not one byte in them */
 };

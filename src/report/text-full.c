@@ -3,6 +3,7 @@
 #include "report/text-private.h"
 
 #include "report/layout.h"
+#include "report/slow-request.h"
 
 #define ALL G_MAXUINT
 #define ARITHMETIC_CAUSES 5u
@@ -47,6 +48,9 @@ static void lead_cause(CtPage *page, const CtReport *r, const CtReportCause *lea
         ct_page_blank(page);
     ct_text_evidence(page, CT_MSG_FOR, lead->for_, 0, 0, TRUE);
     ct_text_evidence(page, CT_MSG_AGAINST, lead->against, 0, 0, TRUE);
+    if (r->slow)
+        ct_page_blank(page);
+    ct_report_slow_text(page, r, ALL);
     list(page, CT_MSG_MISSING, lead->missing);
     tests(page, r, lead);
     list(page, CT_MSG_FIX, lead->fix);

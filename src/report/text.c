@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "report/layout.h"
+#include "report/slow-request.h"
 
 #define PLACE_MAX 24u
 
@@ -16,21 +17,21 @@
  * outcome that is cut in its middle says nothing). */
 enum {
     EVIDENCE, EVIDENCE_WRAP, AGAINST, MISSING, SEEN, UNREAD, SAY_WRAP, OUTCOMES, OUTCOME_WRAP,
-    FIX, FIX_WRAP, THEN, ALSO, SPACED, N_LIMITS
+    FIX, FIX_WRAP, THEN, ALSO, SPACED, SLOW, N_LIMITS
 };
 
 /* The tightest page ... */
 static const guint tightest[N_LIMITS] = {
     [EVIDENCE] = 2, [EVIDENCE_WRAP] = 1, [AGAINST] = 1,      [MISSING] = 1, [SEEN] = 2,
     [UNREAD] = 1,   [SAY_WRAP] = 0,      [OUTCOMES] = 1,     [FIX] = 1,     [FIX_WRAP] = 1,
-    [THEN] = 0,     [ALSO] = 1,          [OUTCOME_WRAP] = 0, [SPACED] = 0,
+    [THEN] = 0,     [ALSO] = 1,          [OUTCOME_WRAP] = 0, [SPACED] = 0, [SLOW] = 0,
 };
 
 /* ... and what it is widened by, the most useful first, as long as everything still fits. */
 static const struct {
     guint limit, value;
 } wider[] = {
-    {OUTCOMES, 2}, {FIX_WRAP, 2},      {EVIDENCE, 3}, {EVIDENCE_WRAP, 2}, {SEEN, 4},
+    {OUTCOMES, 2}, {FIX_WRAP, 2},      {EVIDENCE, 3}, {EVIDENCE_WRAP, 2}, {SLOW, 4}, {SEEN, 4},
     {ALSO, 2},     {SAY_WRAP, 1},      {SPACED, 1},   {FIX, 2},           {FIX_WRAP, 4},
     {THEN, 1},     {SEEN, 6},     {EVIDENCE, 4},      {EVIDENCE_WRAP, 3},
     {OUTCOMES, 3}, {SAY_WRAP, 2},      {ALSO, 3},     {MISSING, 2},       {AGAINST, 2},
@@ -277,6 +278,7 @@ static void body(CtPage *page, const CtReport *r, const guint *l)
     if (lead && r->outcome == CT_REPORT_FOUND) {
         evidence(page, r, CT_MSG_FOR, lead->for_, l[EVIDENCE], l[EVIDENCE_WRAP]);
         evidence(page, r, CT_MSG_AGAINST, lead->against, l[AGAINST], 1);
+        ct_report_slow_text(page, r, l[SLOW]);
         then(page, r, lead, l[THEN]);
     }
     if (r->outcome == CT_REPORT_INCOMPLETE)
