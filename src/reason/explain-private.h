@@ -60,6 +60,8 @@ gboolean ct_explain_events(CtExplainRun *x, const char *text, GError **error);
 /* ---- explain-table.c ---- */
 /* "sm_87", "jetpack 6.2", "driver 535": rows of the compatibility tables. */
 guint ct_explain_release(CtExplainRun *x, const char *query);
+/* A release that was asked for by a word of ours and that no table holds; TRUE when it is told. */
+gboolean ct_explain_no_release(CtExplainRun *x, const char *query);
 /* One row of the rules of compatibility by its id. */
 void ct_explain_rule_row(CtExplainRun *x, const char *id);
 void ct_explain_row_free(gpointer row);

@@ -12,6 +12,7 @@
 #define MAX_TERMS 16u
 #define MAX_HITS 8u
 #define N_FIELDS 4u
+#define LEAST_SHARE 0.4 /* of the words of a question; less is chance */
 
 /* Id and keywords say what a cause is about, the title nearly as well, the text may only mention.
  */
@@ -161,7 +162,7 @@ static void score(Search *s)
         }
         /* A document with half of the words is worth far less than half. */
         double share = s->n ? (double)held / s->n : 0;
-        d->score *= share * share;
+        d->score *= share < LEAST_SHARE ? 0 : share * share;
         if (d->score > 0)
             d->score += (d->phrase ? 4.0 : 0.0) + (d->common ? 0.3 : 0.0);
     }

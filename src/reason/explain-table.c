@@ -112,6 +112,36 @@ guint ct_explain_release(CtExplainRun *x, const char *query)
     return added;
 }
 
+/* The newest rows of a table, as what may have been meant. */
+static void suggest_rows(CtExplainRun *x, guint i)
+{
+    sqlite3_stmt *st = NULL;
+    g_autofree char *sql = g_strdup_printf("SELECT DISTINCT %s FROM %s ORDER BY rowid DESC LIMIT 4",
+                                           TABLES[i].title, TABLES[i].table);
+    if (sqlite3_prepare_v2(x->db, sql, -1, &st, NULL) != SQLITE_OK)
+        return;
+    while (sqlite3_step(st) == SQLITE_ROW)
+        if (sqlite3_column_text(st, 0))
+            g_ptr_array_add(x->out->suggestions, ct_dup_column(st, 0));
+    sqlite3_finalize(st);
+}
+
+gboolean ct_explain_no_release(CtExplainRun *x, const char *query)
+{
+    g_autofree char *word = NULL, *release = NULL;
+    if (!split(query, &word, &release))
+        return FALSE;
+    g_autofree char *key = g_strdup_printf(" %s ", word);
+    for (guint i = 0; i < G_N_ELEMENTS(TABLES); i++) {
+        if (!strstr(TABLES[i].words, key))
+            continue;
+        g_ptr_array_add(x->out->unknown, g_strdup(query));
+        suggest_rows(x, i);
+        return TRUE;
+    }
+    return FALSE;
+}
+
 void ct_explain_rule_row(CtExplainRun *x, const char *id)
 {
     sqlite3_stmt *st = NULL;

@@ -189,17 +189,48 @@ static gboolean explain_word_and_number(CtExplainRun *x, const char *query)
     return TRUE;
 }
 
+/* A name as headers of CUDA and its libraries define them: no word of a language. */
+static gboolean is_code_name(const char *word)
+{
+    static const char *const begins[] = {"CUDA_ERROR_", "cudaError", "CUDNN_STATUS_", "CUBLAS_STATUS_",
+                                         "NVML_ERROR_", "NVML_", "nccl", "CUFFT_", "CUSPARSE_STATUS_",
+                                         "CUSOLVER_STATUS_", "CURAND_STATUS_", "NVRTC_ERROR_",
+                                         "CUPTI_ERROR_", "NPP_", "NVJPEG_STATUS_", "SIG"};
+    gsize upper = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    if (!word[upper] && strchr(word, '_') && g_ascii_isalpha(*word))
+        return TRUE;
+    for (guint i = 0; i < G_N_ELEMENTS(begins); i++) {
+        gsize n = strlen(begins[i]);
+        if (strncmp(word, begins[i], n) == 0 && g_ascii_isupper(word[n]) &&
+            !word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")])
+            return TRUE;
+    }
+    return FALSE;
+}
+
 /* ---- several codes at once ---- */
 
 #define MAX_CODES 8u
 
-/* A word between codes that says nothing. */
+/* A word between or around codes that says nothing: people ask in sentences. */
 static gboolean joins(const char *word)
 {
-    static const char *const words[] = {"and", "or", "then", "vs", "和", "与", "或", "及", NULL};
+    static const char *const words[] = {"and", "or",  "then", "vs",   "what",  "is",   "are",
+                                        "does", "do", "mean", "means", "meaning", "the", "a",
+                                        "of",  "explain", "about", "whats", "what's", NULL};
     for (guint i = 0; words[i]; i++)
         if (g_ascii_strcasecmp(word, words[i]) == 0)
             return TRUE;
+    return FALSE;
+}
+
+static gboolean has_number(const CtExplainRun *x, gint64 number)
+{
+    for (guint i = 0; i < x->out->readings->len; i++) {
+        const CtReading *r = x->out->readings->pdata[i];
+        if (r->has_number && r->number == number)
+            return TRUE;
+    }
     return FALSE;
 }
 
@@ -220,44 +251,53 @@ static gboolean take_code(CtExplainRun *x, const char *word, const CtCodeFamily 
     if (++*codes > MAX_CODES)
         return FALSE;
     if (!read_number(word, len, &n))
-        return len >= 6 && ct_explain_known_name(x, word) > 0;
-    if (!explain_number(x, &n, *family ? (*family)->family : NULL))
+        return is_code_name(word) && ct_explain_known_name(x, word) > 0;
+    /* "cudaErrorIllegalAddress 700" names one thing twice. */
+    if (!explain_number(x, &n, *family ? (*family)->family : NULL) && !has_number(x, n.value))
         tell_unknown(x, *family ? *family : ct_code_family(x->family), word);
     return TRUE;
 }
 
-/* "719 700", "xid 79, 31", "CUDA_ERROR_INVALID_VALUE and 700": every one is explained. */
+/* The question without the Chinese around the codes, which has no blanks to cut at. */
+static char *without_han(const char *query)
+{
+    static const char *const words[] = {"是什么意思", "什么意思", "是什么错误", "是什么", "什么是",
+                                        "怎么办",     "怎么解决", "如何解决",   "错误码", "错误",
+                                        "报错",       "代码",     "含义",       "意思",   "的",
+                                        "和",         "与",       "或",         "及",     "请问",
+                                        "解释",       "？",       "，",         "、",     "：",
+                                        "退出码",     NULL};
+    GString *s = g_string_new(query);
+    for (guint i = 0; words[i]; i++)
+        for (char *at; (at = strstr(s->str, words[i]));) {
+            /* "退出码 137" keeps what kind of number it is. */
+            gboolean exit = strcmp(words[i], "退出码") == 0;
+            gsize from = (gsize)(at - s->str);
+            g_string_erase(s, (gssize)from, (gssize)strlen(words[i]));
+            g_string_insert(s, (gssize)from, exit ? " exit " : " ");
+        }
+    return g_string_free(s, FALSE);
+}
+
+/* "719 700", "xid 79, 31", "CUDA_ERROR_INVALID_VALUE and 700", "what is xid 79?": every code is
+ * explained when there is nothing else. */
 static gboolean explain_codes(CtExplainRun *x, const char *query)
 {
-    g_auto(GStrv) words = g_strsplit_set(query, " \t\r\n,;/+:#=", 32);
+    g_autofree char *plain = without_han(query);
+    g_auto(GStrv) words = g_strsplit_set(plain, " \t\r\n,;/+:#=?!()", 32);
     const CtCodeFamily *family = NULL;
     guint codes = 0;
     gboolean list = TRUE;
     for (char **w = words; *w && list; w++)
         list = !**w || take_code(x, *w, &family, &codes);
-    if (list && codes > 1 && x->out->readings->len)
+    if (list && codes && x->out->readings->len)
         return TRUE;
+    if (list && codes && x->out->unknown->len && family) {
+        ct_explain_suggest_number(x, family->family, 0);
+        return TRUE;
+    }
     g_ptr_array_set_size(x->out->readings, 0);
     g_ptr_array_set_size(x->out->unknown, 0);
-    return FALSE;
-}
-
-/* A name as headers of CUDA and its libraries define them: no word of a language. */
-static gboolean is_code_name(const char *word)
-{
-    static const char *const begins[] = {"CUDA_ERROR_", "cudaError", "CUDNN_STATUS_", "CUBLAS_STATUS_",
-                                         "NVML_ERROR_", "NVML_", "nccl", "CUFFT_", "CUSPARSE_STATUS_",
-                                         "CUSOLVER_STATUS_", "CURAND_STATUS_", "NVRTC_ERROR_",
-                                         "CUPTI_ERROR_", "NPP_", "NVJPEG_STATUS_", "SIG"};
-    gsize upper = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-    if (!word[upper] && strchr(word, '_') && g_ascii_isalpha(*word))
-        return TRUE;
-    for (guint i = 0; i < G_N_ELEMENTS(begins); i++) {
-        gsize n = strlen(begins[i]);
-        if (strncmp(word, begins[i], n) == 0 && g_ascii_isupper(word[n]) &&
-            !word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")])
-            return TRUE;
-    }
     return FALSE;
 }
 
@@ -288,8 +328,11 @@ static gboolean look_up(CtExplainRun *x, const char *query, GError **error)
         ct_explain_suggest_number(x, x->family, n.value);
         return TRUE;
     }
-    if (explain_word_and_number(x, query) || (!x->family && ct_explain_release(x, query)) ||
-        explain_codes(x, query))
+    if (explain_word_and_number(x, query) || (!x->family && ct_explain_release(x, query)))
+        return TRUE;
+    if (explain_codes(x, query))
+        return TRUE;
+    if (!x->family && ct_explain_no_release(x, query))
         return TRUE;
     if (is_one_word(query) && (ct_explain_cause(x, query) || ct_explain_known_name(x, query)))
         return TRUE;

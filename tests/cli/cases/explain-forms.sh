@@ -68,3 +68,18 @@ has -1 EPERM
 # A status of cuDNN in a line has a number in either numbering.
 "$CUTRIAGE" explain 'RuntimeError: cuDNN error: CUDNN_STATUS_BAD_PARAM' >out || fail cudnn
 grep -q 'cuDNN status 2000' out && grep -q 'cuDNN status 3$' out || fail 'both numberings'
+# A code within a question, in either language; a name with its number is one thing.
+has 'what is xid 79?' GPU_HAS_FALLEN_OFF
+has '什么是 xid 79' GPU_HAS_FALLEN_OFF
+has 719是什么意思 cudaErrorLaunchFailure
+has CUDA错误719 cudaErrorLaunchFailure
+has 退出码137 SIGKILL
+has 'cudaErrorIllegalAddress 700' '^cudaErrorIllegalAddress'
+grep -q '^No 700' out && fail 'the number of a name is unknown'
+unknown 'what is xid 9999' 'Xid 9999'
+# Releases that do not exist, and words that mean nothing here.
+unknown 'driver 9999' 'driver 9999'
+unknown sm_999 sm_999
+"$CUTRIAGE" explain foo bar baz >out 2>err
+[ $? -eq 2 ] || fail 'chance words'
+has 'nccl timeout' nccl-timeout-desync
