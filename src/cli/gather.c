@@ -20,12 +20,34 @@ typedef struct {
     gboolean tty, drawn;
     gint64 begun_us, drawn_us;
     GPtrArray *cases, *records; /* char * */
+    GPtrArray *traces;          /* Found */
 } Watch;
+
+typedef struct {
+    char *file, *path;
+    gboolean temporary;
+} Found;
+
+static void found_free(gpointer p)
+{
+    Found *f = p;
+    if (f->temporary)
+        unlink(f->file);
+    g_free(f->file);
+    g_free(f->path);
+    g_free(f);
+}
+
+static void trace_free(gpointer p)
+{
+    ct_trace_free(p);
+}
 
 void ct_gather_clear(CtGather *g)
 {
     g_clear_pointer(&g->ev, ct_evidence_free);
     g_clear_pointer(&g->kb, ct_kb_free);
+    g_clear_pointer(&g->traces, g_ptr_array_unref);
 }
 
 /* A pipe, a file or a socket as standard input; a terminal or /dev/null is none. */
@@ -85,12 +107,25 @@ static void on_record(const char *path, gpointer user)
     g_ptr_array_add(((Watch *)user)->records, g_strdup(path));
 }
 
+static gboolean is_trace(const guint8 *head, gsize len)
+{
+    return ct_timeline_sniff(NULL, head, len);
+}
+
+static void on_trace(const char *file, gboolean temporary, const char *path, gpointer user)
+{
+    Found *f = g_new(Found, 1);
+    *f = (Found){g_strdup(file), g_strdup(path), temporary};
+    g_ptr_array_add(((Watch *)user)->traces, f);
+}
+
 /* What cannot be used is a source with its reason, as any other file. */
 static void add_unusable(CtEvidence *ev, const char *path, const char *format, const GError *why)
 {
     ct_evidence_add_source(ev, &(CtSourceRow){.path = path,
                                               .format = format,
-                                              .status = CT_FAILED,
+                                              .status = why->code == CT_ERROR_UNSUPPORTED
+                                                            ? CT_UNSUPPORTED : CT_FAILED,
                                               .note = why->message,
                                               .bytes = CT_NONE,
                                               .lines = CT_NONE});
@@ -103,6 +138,21 @@ static void import_records(const CtGather *g, const GPtrArray *records)
         g_autoptr(GError) error = NULL;
         if (!ct_record_import(g->ev, g->kb, path, &error))
             add_unusable(g->ev, path, "record", error);
+    }
+}
+
+static void import_traces(CtGather *g, const GPtrArray *traces)
+{
+    g->traces = g_ptr_array_new_with_free_func(trace_free);
+    for (guint i = 0; i < traces->len; i++) {
+        const Found *f = g_ptr_array_index(traces, i);
+        g_autoptr(GError) error = NULL;
+        CtTrace *trace = NULL;
+        if (!ct_trace_import(g->ev, g->kb, f->file, f->path, !g->keep_traces,
+                             g->keep_traces ? &trace : NULL, &error))
+            add_unusable(g->ev, f->path, "trace", error);
+        else if (trace)
+            g_ptr_array_add(g->traces, trace);
     }
 }
 
@@ -162,8 +212,10 @@ static gboolean read_paths(CtGather *g, char **paths, GError **error)
     Watch watch = {.tty = isatty(STDERR_FILENO), .begun_us = g_get_monotonic_time()};
     watch.cases = g_ptr_array_new_with_free_func(g_free);
     watch.records = g_ptr_array_new_with_free_func(g_free);
+    watch.traces = g_ptr_array_new_with_free_func(found_free);
     const CtCollectHooks hooks = {.progress = on_progress, .waiting = on_waiting, .on_case = on_case,
-                                  .on_record = on_record, .user = &watch};
+                                  .on_record = on_record, .is_trace = is_trace,
+                                  .on_trace = on_trace, .user = &watch};
     CtCollectTotals totals = {0};
     for (; *paths; paths++)
         ct_collect_path(parse, g->ev, *paths, &hooks, &totals);
@@ -176,6 +228,8 @@ static gboolean read_paths(CtGather *g, char **paths, GError **error)
         fputs("\r\033[K", stderr);
     import_cases(g->ev, watch.cases);
     import_records(g, watch.records);
+    import_traces(g, watch.traces);
+    g_ptr_array_unref(watch.traces);
     g_ptr_array_unref(watch.records);
     g_ptr_array_unref(watch.cases);
     return TRUE;

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "evidence/evidence.h"
 #include "kb/kb.h"
+#include "timeline/import.h"
 
 /* A source that is no file: what a person says, the output of a test. */
 typedef struct {
@@ -14,6 +15,8 @@ typedef struct {
 typedef struct {
     CtKb *kb; /* opened by ct_gather unless it is set */
     CtEvidence *ev;
+    gboolean keep_traces;   /* for `inspect`: totals only, kept in traces; set before ct_gather */
+    GPtrArray *traces;      /* CtTrace */
     const GPtrArray *texts; /* CtGatherText, read after the paths (nullable); set before ct_gather */
 } CtGather;
 

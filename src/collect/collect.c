@@ -18,6 +18,7 @@
 #define MAX_NESTED 2u                 /* archives in archives */
 #define MAX_NAMES (10 * CT_MAX_FILES) /* of a folder; the first of them in order are taken */
 #define PIPE_PATIENCE_MS 500          /* before the person is told that a pipe is silent */
+#define TRACE_HEAD ((gsize)32 * 1024) /* a trace may begin with pages of properties */
 #define PROGRESS_EVERY ((guint64)16 << 20)
 
 typedef struct {
@@ -163,6 +164,59 @@ static gboolean is_record(Collect *c, const char *path, CtStream *s, gboolean se
     return TRUE;
 }
 
+/* What cannot be read in place is unpacked beside. (transfer full, nullable) */
+static char *spill(Collect *c, const char *path, CtStream *s)
+{
+    g_autofree char *name = g_build_filename(g_get_tmp_dir(), "cutriage-trace-XXXXXX", NULL);
+    int fd = g_mkstemp_full(name, O_RDWR | O_CLOEXEC, 0600);
+    gboolean ok = fd >= 0;
+    gsize n;
+    while (ok && (n = fill_block(c, s)) > 0) {
+        for (gsize at = 0; ok && at < n;) {
+            gssize put = write(fd, c->block + at, n - at);
+            ok = put > 0;
+            at += ok ? (gsize)put : 0;
+        }
+        c->totals->bytes += n;
+        progress(c, path);
+    }
+    int failed = errno;
+    if (fd >= 0)
+        close(fd);
+    if (fd >= 0 && !ok)
+        unlink(name);
+    errno = failed;
+    return ok ? g_steal_pointer(&name) : NULL;
+}
+
+static gboolean is_trace(Collect *c, const char *path, CtStream *s, int fd)
+{
+    gsize len;
+    if (!c->hooks || !c->hooks->is_trace || !c->hooks->on_trace)
+        return FALSE;
+    const guint8 *head = ct_stream_peek(s, TRACE_HEAD, &len);
+    if (!c->hooks->is_trace(head, len))
+        return FALSE;
+    gboolean text = len > 0 && head[0] < 0x80 && !memchr(head, 0, MIN(len, (gsize)64));
+    c->totals->files++;
+    if (fd >= 0 && (text || !ct_stream_packing(s))) {
+        struct stat st; /* its reader unpacks text by itself */
+        c->totals->bytes += fstat(fd, &st) == 0 ? (guint64)st.st_size : 0;
+        c->hooks->on_trace(path, FALSE, path, c->hooks->user);
+        return TRUE;
+    }
+    g_autofree char *copy = spill(c, path, s);
+    if (!copy) {
+        g_autofree char *why = g_strdup_printf("unpacking the trace into %s: %s",
+                                               g_get_tmp_dir(), g_strerror(errno));
+        unread(c, path, CT_FAILED, why);
+        c->totals->files--;
+        return TRUE;
+    }
+    c->hooks->on_trace(copy, TRUE, path, c->hooks->user);
+    return TRUE;
+}
+
 typedef struct {
     Collect *c;
     const char *archive;
@@ -234,7 +288,8 @@ static gboolean read_archive(Collect *c, const char *path, CtStream *s, int fd, 
 
 static void read_stream(Collect *c, const char *path, CtStream *s, int fd, guint depth)
 {
-    if (!is_case(c, path, s, fd >= 0) && !is_record(c, path, s, fd >= 0) && !read_archive(c, path, s, fd, depth))
+    if (!is_case(c, path, s, fd >= 0) && !is_record(c, path, s, fd >= 0) &&
+        !is_trace(c, path, s, fd) && !read_archive(c, path, s, fd, depth))
         feed(c, path, s);
 }
 

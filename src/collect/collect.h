@@ -19,6 +19,10 @@ typedef struct {
     void (*on_case)(const char *path, gpointer user);
     /* A record of the flight recorder, likewise. (nullable) */
     void (*on_record)(const char *path, gpointer user);
+    /* A trace, told by how it begins: the caller reads it from `file`. Where it was packed, piped or
+     * lies in an archive, file is a temporary copy, which the caller removes. (nullable, both) */
+    gboolean (*is_trace)(const guint8 *head, gsize len);
+    void (*on_trace)(const char *file, gboolean temporary, const char *path, gpointer user);
     gpointer user;
 } CtCollectHooks;
 

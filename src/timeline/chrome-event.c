@@ -215,7 +215,7 @@ static guint32 name_of(CtChrome *c, const CtJsonText *t)
     if (!t->escaped)
         return ct_tl_names_add(&c->tl->names, t->p, t->n);
     char text[CT_TL_MAX_NAME];
-    gsize n = ct_json_unescape(t, text, sizeof text);
+    gsize n = ct_json_plain(t, text, sizeof text);
     return ct_tl_names_add(&c->tl->names, text, n);
 }
 
@@ -312,7 +312,7 @@ static void ort_node(CtChrome *c, const Raw *r, CtTlEvent *e)
     if (!r->op.n)
         return;
     char text[600];
-    gsize n = ct_json_unescape(&r->op, text, 100);
+    gsize n = ct_json_plain(&r->op, text, 100);
     if (r->dims.n > 2) {
         gsize m = MIN(r->dims.n, (gsize)480);
         text[n++] = ' ';
@@ -326,7 +326,7 @@ static void ort_node(CtChrome *c, const Raw *r, CtTlEvent *e)
 static void copy_details(const CtJsonText *t, CtTlEvent *e)
 {
     char text[256];
-    ct_json_unescape(t, text, sizeof text);
+    ct_json_plain(t, text, sizeof text);
     const char *size = strstr(text, "size:"), *src = strstr(text, "kind_src:"),
                *dst = strstr(text, "kind_dst:");
     if (size)
@@ -414,7 +414,7 @@ static void metadata(CtChrome *c, const Raw *r)
     char text[256], *at;
     guint32 thread = ct_tl_store_thread(&c->store, id_of(c, &r->pid), id_of(c, &r->tid));
     CtTlThread *t = &g_array_index(c->store.threads, CtTlThread, thread);
-    ct_json_unescape(&r->details, text, sizeof text);
+    ct_json_plain(&r->details, text, sizeof text);
     if (CT_JSON_IS(&r->name, "thread_name")) {
         t->name = ct_tl_names_add(&c->tl->names, text, strlen(text));
         if (c->flavour != CT_CHROME_KINETO && (at = strstr(text, "Stream #")))

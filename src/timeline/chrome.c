@@ -143,7 +143,7 @@ static void device_property(CtChrome *c, CtJsonIn *in)
         if (ct_json_key(in, &key) != CT_JSON_OK || ct_json_value(in, &v) != CT_JSON_OK)
             return;
         if (CT_JSON_IS(&key, "name"))
-            ct_json_unescape(&v, name, sizeof name);
+            ct_json_plain(&v, name, sizeof name);
         else if (CT_JSON_IS(&key, "id") && ct_json_integer(&v, &n))
             id = n;
         else if (CT_JSON_IS(&key, "totalGlobalMem") && ct_json_integer(&v, &n))
@@ -298,7 +298,7 @@ static gboolean head(Source *s)
         if (r != CT_JSON_OK)
             return any;
         char name[64];
-        ct_json_unescape(&key, name, sizeof name);
+        ct_json_plain(&key, name, sizeof name);
         s->in.p = try.p;
         if (!blanks(s))
             return any;

@@ -263,7 +263,7 @@ static const guint8 *unicode(const guint8 *p, const guint8 *end, gunichar *out)
     return p;
 }
 
-gsize ct_json_unescape(const CtJsonText *t, char *out, gsize cap)
+gsize ct_json_plain(const CtJsonText *t, char *out, gsize cap)
 {
     gsize n = 0;
     for (const guint8 *p = t->p, *end = p + t->n; p < end && n + 7 < cap;) {

@@ -66,4 +66,4 @@ gboolean ct_json_integer(const CtJsonText *t, gint64 *out);
 /* A number times 10^digits, exactly where it has no more decimals. */
 gboolean ct_json_scaled(const CtJsonText *t, guint digits, gint64 *out);
 /* The text with its escapes resolved, cut to cap - 1 bytes, NUL-terminated; returns its length. */
-gsize ct_json_unescape(const CtJsonText *t, char *out, gsize cap);
+gsize ct_json_plain(const CtJsonText *t, char *out, gsize cap);
