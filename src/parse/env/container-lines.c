@@ -66,7 +66,9 @@ void ct_emit_container_variable(CtEmit *emit, const CtLine *line, const char *su
                                 CtStr assignment)
 {
     static const char *const prefixes[] = {"NVIDIA_", "CUDA_", "LD_", "NCCL_", "TORCH", "PYTORCH_",
-                                           "TRT", "TF_", "GST_", "OMP_", "NV_", "TENSORRT"};
+                                           "TRT", "TF_", "GST_", "OMP_", "NV_", "TENSORRT", "XLA_",
+                                           "JAX_", "VLLM_", "SGLANG_", "UCX_", "GLOO_", "ORT_",
+                                           "CUDNN_", "CUBLAS_", "TRITON", "MKL_", "MALLOC_"};
     CtStr name, value = assignment;
     if (!ct_str_cut(&value, "=", &name) || !name.n || name.n > 80)
         return;

@@ -162,6 +162,8 @@ void ct_emit_version(CtEmit *emit, const CtLine *line, const char *subject, cons
 {
     char cuda[24];
     ct_emit_fact(emit, line, subject, key, CT_STR_BUF(version));
+    if (strcmp(key, "version.l4t") == 0 || strcmp(key, "version.jetpack") == 0)
+        ct_emit_fact(emit, line, NULL, "host.jetson", "yes");
     static const char *const built[][2] = {
         {"version.torch", "version.torch.cuda"},
         {"version.tensorrt", "version.tensorrt.cuda"},
