@@ -81,6 +81,10 @@ static gboolean is_test_result(const char *text, gsize len)
     gsize skip = skip_blanks(text, len);
     if (starts_any(text + skip, len - skip, begins) || dotted_result(text, len))
         return TRUE;
+    /* ctest: "    Start 2: name" */
+    if (skip > 1 && ct_text_starts(text + skip, len - skip, "Start ") && len > skip + 6 &&
+        (g_ascii_isdigit(text[skip + 6]) || text[skip + 6] == ' '))
+        return TRUE;
     /* TAP: "ok 12 - name" */
     if (ct_text_starts(text, len, "ok ") && len > 4 && g_ascii_isdigit(text[3]))
         return TRUE;
@@ -103,13 +107,87 @@ static gboolean is_comment(const char *text, gsize len)
     return has_any(text, len, behind);
 }
 
+/* Length of "src/err.cc:12:" in front of what grep found; 0 without it. */
+static gsize grep_place(const char *text, gsize len)
+{
+    gsize i = 0;
+    while (i < MIN(len, 200) && (g_ascii_isalnum(text[i]) || strchr("/._-+", text[i])))
+        i++;
+    gsize digits = i + 1;
+    while (digits < len && g_ascii_isdigit(text[digits]))
+        digits++;
+    return i > 2 && digits > i + 1 && digits < len && text[i] == ':' && text[digits] == ':' &&
+                   memchr(text, '.', i)
+               ? digits + 1
+               : 0;
+}
+
+/* A statement that holds a message as a literal, also as grep shows it or a traceback. */
+static gboolean is_statement(const char *text, gsize len)
+{
+    static const char *const starts[] = {
+        "return \"", "raise ",  "throw ", "case ",   "printf(", "fprintf(", "print(",
+        "assert",    "log(",    "log.",   "logger.", "LOG(",    "std::",    "const ",
+        "static ",   "if (",    "if ",    "char ",   "EXPECT_", "ASSERT_",  "} else",
+        "self.",     "return _", NULL};
+    static const char *const tails[] = {"\";", "\")", "\");", "\"),", "\");}", "\":", NULL};
+    gsize at = grep_place(text, len);
+    at += skip_blanks(text + at, len - at);
+    if (!starts_any(text + at, len - at, starts))
+        return FALSE;
+    for (const char *const *t = tails; *t; t++)
+        if (ends(text, len, *t))
+            return TRUE;
+    return FALSE;
+}
+
+/* ---- what is looked for, and what was mended ---- */
+
+/* "pattern: ...", "regex": "...": what a monitor or a test waits for. */
+static gboolean is_pattern(const char *text, gsize len)
+{
+    static const char *const keys[] = {"pattern",  "regex", "regexp",  "match",   "matches",
+                                       "contains", "expr",  "keyword", "keywords", NULL};
+    gsize at = skip_blanks(text, len);
+    if (ct_text_starts(text + at, len - at, "- "))
+        at += 2;
+    for (const char *const *k = keys; *k; k++) {
+        gsize n = strlen(*k);
+        g_autofree char *json = g_strdup_printf("\"%s\":", *k);
+        if (ct_text_starts(text + at, len - at, *k) && at + n < len && text[at + n] == ':')
+            return TRUE;
+        if (ct_text_has(text, MIN(len, 4 * MAX_PROSE), json))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* "- fix CUDA error ... when the batch is empty" */
+static gboolean is_change(const char *text, gsize len)
+{
+    static const char *const verbs[] = {"Fix ",     "fix ",    "Fixes ",  "fixes ", "Fixed ",
+                                        "fixed ",   "fix: ",   "fix(",    "Fix: ",  NULL};
+    static const char *const listed[] = {"handle ", "Handle ", "catch ",   "Catch ",   "raise ",
+                                         "Raise ",  "retry ",  "Retry ",   "report ",  "Report ",
+                                         "avoid ",  "Avoid ",  "prevent ", "Prevent ", "document ",
+                                         "add ",    "Add ",    "improve ", "Improve ", "ignore ",
+                                         "Ignore ", NULL};
+    gsize at = skip_blanks(text, len);
+    gboolean bullet = ct_text_starts(text + at, len - at, "- ") ||
+                      ct_text_starts(text + at, len - at, "* ") ||
+                      ct_text_starts(text + at, len - at, "+ ");
+    at += bullet ? 2 : 0;
+    return starts_any(text + at, len - at, verbs) ||
+           (bullet && starts_any(text + at, len - at, listed));
+}
+
 /* ---- prose that asks or explains ---- */
 
 /* A message of a program: a level, a place or a name before a colon. Prose begins otherwise. */
 static gboolean begins_like_prose(const char *text, gsize len)
 {
     if (len == 0 || (!g_ascii_isalnum(text[0]) && text[0] != '`' && text[0] != '"' &&
-                     (guchar)text[0] < 0x80))
+                     text[0] != '<' && (guchar)text[0] < 0x80))
         return FALSE;
     gsize word = 0;
     while (word < len && text[word] != ' ')
@@ -126,10 +204,11 @@ static gboolean asks(const char *text, gsize len)
         "Where ", "where ", "Has anyone", "has anyone", "Anyone ", "Does anyone", NULL};
     static const char *const han[] = {"\u8bf7\u95ee", "\u662f\u4ec0\u4e48\u610f\u601d", "\u600e\u4e48\u89e3\u51b3", "\u5982\u4f55\u89e3\u51b3",
                                       "\u4ec0\u4e48\u539f\u56e0", "\u4ec0\u4e48\u542b\u4e49", NULL};
-    if (has_any(text, len, han))
+    if (has_any(text, len, han) || ct_text_starts(text, len, "Q: ") ||
+        ct_text_starts(text, len, "A: "))
         return TRUE;
     gboolean mark = ends(text, len, "?") || ends(text, len, "\uff1f");
-    return mark && starts_any(text, len, words);
+    return mark && (text[0] == '"' || starts_any(text, len, words));
 }
 
 static gboolean explains(const char *text, gsize len)
@@ -140,7 +219,7 @@ static gboolean explains(const char *text, gsize len)
         "ou might see ",    "ou may get ",       "f you get ",       "f you encounter ",
         "xplain what ",     "xplain why ",       "hat does ",        " is returned when ",
         " is returned if ", " is raised when ",  " is raised if ",   " is reported when ",
-        " refers to ",      "or example, ",     "\u8868\u793a",
+        " refers to ",      "hat happens when ", "hat happens if ", "or example, ",     "\u8868\u793a",
         "\u610f\u5473\u7740",             "\u5982\u679c\u770b\u5230",           "\u5982\u679c\u51fa\u73b0",         "\u5f53\u51fa\u73b0",
         "\u901a\u5e38\u662f\u56e0\u4e3a",         NULL};
     return has_any(text, len, words);
@@ -148,7 +227,8 @@ static gboolean explains(const char *text, gsize len)
 
 static gboolean is_prose_quote(const CtLine *line)
 {
-    return begins_like_prose(line->text, line->len) &&
+    gboolean answer = line->len > 3 && line->text[1] == ':' && strchr("QA", line->text[0]);
+    return (answer || begins_like_prose(line->text, line->len)) &&
            (asks(line->text, line->len) || explains(line->text, line->len));
 }
 
@@ -205,9 +285,15 @@ static gboolean of_document(const char *text, gsize len)
 
 static gboolean is_fence(const char *text, gsize len)
 {
-    gsize skip = skip_blanks(text, len);
-    return ct_text_starts(text + skip, len - skip, "```") ||
-           ct_text_starts(text + skip, len - skip, "~~~");
+    gsize skip = skip_blanks(text, len), n = skip;
+    if (ct_text_starts(text + skip, len - skip, "```"))
+        return TRUE;
+    /* Compilers draw with tildes as well. */
+    while (n < len && text[n] == '~')
+        n++;
+    while (n < len && g_ascii_isalnum(text[n]))
+        n++;
+    return n == len && ct_text_starts(text + skip, len - skip, "~~~");
 }
 
 void ct_quotes_follow(CtQuotes *q, const char *text, gsize len)
@@ -222,7 +308,7 @@ void ct_quotes_follow(CtQuotes *q, const char *text, gsize len)
         if (!q->fence)
             q->examples = FALSE;
     } else if (!q->fence && len > 0) {
-        q->examples = explains(text, len) || asks(text, len);
+        q->examples = explains(text, len); /* a question is asked about the block itself */
     }
 }
 
@@ -245,8 +331,10 @@ static gboolean shows_commits(const char *command)
 
 CtQuoting ct_quotes_judge(const CtLine *lines, guint n, const char *command, const char *path)
 {
-    static const char *const documents[] = {".md", ".markdown", ".rst", ".adoc", "README",
-                                            "CHANGELOG", NULL};
+    static const char *const documents[] = {".md", ".markdown", "README", "README.txt", NULL};
+    static const char *const manuals[] = {".rst",  ".adoc", ".asciidoc", "CHANGELOG", "CHANGELOG.md",
+                                          "CHANGES", "CHANGES.md", "NEWS", ".tex", ".po",
+                                          "changelog", NULL};
     static const char *const scripts[] = {".sh",   ".bash", ".yaml", ".yml", ".toml", ".cfg",
                                           ".conf", ".ini",  ".cmake", ".mk", "Makefile",
                                           "Dockerfile", NULL};
@@ -274,6 +362,8 @@ CtQuoting ct_quotes_judge(const CtLine *lines, guint n, const char *command, con
         return CT_QUOTING_COMMITS;
     if (command)
         return CT_QUOTING_NOT;
+    if (named_like(path, manuals))
+        return CT_QUOTING_ALL;
     if (named_like(path, documents) || fences >= 2)
         return CT_QUOTING_DOCUMENT;
     if (named_like(path, scripts) || (n && ct_text_starts(lines[0].raw, lines[0].raw_len, "#!/")))
@@ -302,8 +392,11 @@ gboolean ct_quotes_line(const CtQuotes *q, const CtLine *line)
         if (of_document(line->raw, line->raw_len))
             return TRUE;
         break;
+    case CT_QUOTING_ALL:
+        return TRUE;
     case CT_QUOTING_NOT:
         break;
     }
-    return is_test_result(text, len) || is_comment(text, len) || is_prose_quote(line);
+    return is_test_result(text, len) || is_comment(text, len) || is_statement(text, len) ||
+           is_pattern(text, len) || is_change(text, len) || is_prose_quote(line);
 }

@@ -11,6 +11,7 @@ typedef enum {
     CT_QUOTING_NOT,
     CT_QUOTING_COMMITS,  /* git log, git show, a patch */
     CT_QUOTING_SCRIPT,   /* "#" begins a comment */
+    CT_QUOTING_ALL,      /* manuals and lists of changes: nobody pastes a log there */
     CT_QUOTING_DOCUMENT, /* Markdown and its kin: prose around blocks that were pasted */
 } CtQuoting;
 

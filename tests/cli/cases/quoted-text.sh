@@ -77,6 +77,40 @@ echo "What does $message mean?" >question.txt
 nothing question.txt
 echo "请问 $message 是什么意思？" >question-zh.txt
 nothing question-zh.txt
+# Output of ctest and go, grep over sources, changes, rules of a monitor, a manual.
+cat >ctest.txt <<EOF
+    Start 2: $message
+2/3 Test #2: $message ................   Passed    0.02 sec
+EOF
+nothing ctest.txt
+cat >grep.txt <<EOF
+src/errors.cc:12:    case 700: return "$message";
+src/errors.py:33:    raise RuntimeError("$message")
+EOF
+nothing grep.txt
+cat >changes.txt <<EOF
+2.1.0
+- fix $message when the batch is empty
+- handle RuntimeError: CUDA out of memory. Tried to allocate 1.00 GiB
+EOF
+nothing changes.txt
+cat >alerts.yaml <<EOF
+alerts:
+  # NVRM: Xid (PCI:0000:5e:00): 79, GPU has fallen off the bus
+  - name: faults
+    pattern: "$message"
+EOF
+nothing alerts.yaml
+cat >manual.rst <<EOF
+CUDA out of memory
+------------------
+
+The text RuntimeError: CUDA out of memory. Tried to allocate 1.00 GiB tells how much was asked for.
+EOF
+nothing manual.rst
+# A logger that prints an exception as Python writes it is no program text.
+echo "ERROR 10-09 13:21:24 engine.py:165] RuntimeError(\"$message\")" >logger.log
+found logger.log illegal-address-kernel
 # A post with a log in it: in a block, and without one.
 cat >post.md <<EOF
 ### Dies after some hundred requests
@@ -85,7 +119,7 @@ Since the last update the server does not live long. What can I do?
 
 - GPU: H100
 
-It ends so:
+Why does it end so?
 
 \`\`\`
 2025-04-02 08:11:13 ERROR worker 3 failed
