@@ -203,6 +203,9 @@ static void judge_quotes(CtParse *parse, CtEmit *s)
         lines[i] = (CtLine){.raw = raw.raw, .raw_len = raw.len};
     }
     s->quotes.kind = ct_quotes_judge(lines, n, s->command, parse->path);
+    /* Its versions are not those of this machine either. */
+    if (!s->scope && (s->quotes.kind == CT_QUOTING_COMMITS || s->quotes.kind == CT_QUOTING_ALL))
+        s->scope = g_strdup("claimed");
 }
 
 static void decide(CtParse *parse, CtEmit *s)
