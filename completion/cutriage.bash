@@ -12,7 +12,7 @@ _cutriage() {
     --lang) COMPREPLY=($(compgen -W "en zh" -- "$cur")) && return ;;
     --color) COMPREPLY=($(compgen -W "auto always never" -- "$cur")) && return ;;
     --format) COMPREPLY=($(compgen -W "text json md html" -- "$cur")) && return ;;
-    --show) COMPREPLY=($(compgen -W "sections sources events facts findings series" -- "$cur")) && return ;;
+    --show) COMPREPLY=($(compgen -W "traces sections sources events facts findings series" -- "$cur")) && return ;;
     --rule) COMPREPLY=($(compgen -W "numpy trtexec polygraphy" -- "$cur")) && return ;;
     --layout) COMPREPLY=($(compgen -W "nchw nhwc chw2 chw4 chw16 chw32 hwc8 hwc16" -- "$cur")) && return ;;
     --changed) COMPREPLY=($(compgen -W "driver model engine container config nothing" -- "$cur")) && return ;;

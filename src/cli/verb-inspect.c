@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/gather.h"
+#include "cli/inspect-trace.h"
 #include "cli/sql-table.h"
 
 static const char sections_sql[] =
@@ -47,19 +48,72 @@ static const char *view_sql(const char *what, int *out_exit)
     for (gsize i = 0; i < G_N_ELEMENTS(views); i++)
         if (g_str_equal(views[i].what, what))
             return views[i].sql;
-    *out_exit = ct_cli_usage("inspect", "--show %s: known are sections, sources, events, facts, "
-                                        "findings and series", what);
+    *out_exit = ct_cli_usage("inspect", "--show %s: known are traces, sections, sources, events, "
+                                        "facts, findings and series", what);
     return NULL;
+}
+
+/* ---- traces ---- */
+
+static void print_traces(const CtGather *g, gboolean json, CtLang lang)
+{
+    json_t *list = json ? json_array() : NULL;
+    for (guint i = 0; i < g->traces->len; i++) {
+        const CtTrace *t = g_ptr_array_index(g->traces, i);
+        if (json) {
+            json_array_append_new(list, ct_inspect_trace_json(t, g->kb));
+            continue;
+        }
+        if (i)
+            putchar('\n');
+        ct_inspect_trace_text(t, g->kb, lang);
+    }
+    if (!json)
+        return;
+    json_t *o = json_pack("{s:s, s:o}", "schema", "cutriage.traces/1", "traces", list);
+    char *text = json_dumps(o, JSON_INDENT(1));
+    puts(text ? text : "null");
+    free(text);
+    json_decref(o);
+}
+
+static gint64 count_of(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *st = NULL;
+    gint64 n = 0;
+    sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    if (st && sqlite3_step(st) == SQLITE_ROW)
+        n = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    return n;
+}
+
+/* TRUE: nothing is left to show. */
+static gboolean show_traces(const CtGather *g, gboolean asked, gboolean json, gboolean csv,
+                            CtLang lang)
+{
+    if (!asked && (csv || g->traces->len == 0))
+        return FALSE;
+    print_traces(g, json, lang);
+    gint64 others = count_of(ct_evidence_db(g->ev), "SELECT count(*) FROM source") -
+                    (gint64)g->traces->len;
+    if (asked || json || others <= 0)
+        return TRUE;
+    putchar('\n');
+    return FALSE;
 }
 
 static int run(int argc, char **argv)
 {
     gboolean json = FALSE, csv = FALSE;
-    g_autofree char *show = NULL, *knowledge = NULL;
+    g_autofree char *show = NULL, *knowledge = NULL, *language = NULL;
+    CtLang lang;
     int code = 0;
     const GOptionEntry entries[] = {
         {"show", 0, 0, G_OPTION_ARG_STRING, &show,
-         "sections, sources, events, facts, findings, series", "WHAT"},
+         "traces, sections, sources, events, facts, findings, series", "WHAT"},
+        {"lang", 0, 0, G_OPTION_ARG_STRING, &language, "en or zh (default: of the environment)",
+         "LANG"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "Print JSON", NULL},
         {"csv", 0, 0, G_OPTION_ARG_NONE, &csv, "Print CSV", NULL},
         {"knowledge", 0, 0, G_OPTION_ARG_FILENAME, &knowledge, "Use this knowledge folder", "DIR"},
@@ -69,8 +123,12 @@ static int run(int argc, char **argv)
         .verb = "inspect",
         .args = "PATH...",
         .summary = "Shows what was understood of files: how each was cut into sections, which\n"
-                   "parser read a section, and the events, facts and series that came out.",
-        .examples = "  cutriage inspect app.log\n"
+                   "parser read a section, and the events, facts and series that came out.\n"
+                   "Of a trace (Nsight Systems SQLite, PyTorch, TensorFlow, ONNX Runtime, Triton)\n"
+                   "and of TensorRT profiles it shows the totals.",
+        .examples = "  cutriage inspect report1.sqlite\n"
+                    "  cutriage inspect profile.json layers.json\n"
+                    "  cutriage inspect app.log\n"
                     "  cutriage inspect --show events app.log dmesg.txt\n"
                     "  cutriage inspect --show facts --csv env.txt\n"
                     "  cutriage inspect --json logs/ | jq '.rows[] | select(.events > 0)'\n",
@@ -80,12 +138,17 @@ static int run(int argc, char **argv)
         return code;
     if (json && csv)
         return ct_cli_usage("inspect", "--json and --csv exclude each other");
-    const char *sql = view_sql(show ? show : "sections", &code);
+    if (!ct_cli_lang("inspect", language, &lang, &code))
+        return code;
+    gboolean traces = g_strcmp0(show, "traces") == 0;
+    const char *sql = view_sql(show && !traces ? show : "sections", &code);
     g_autofree char **paths = sql ? ct_gather_paths("inspect", argc, argv, &code) : NULL;
-    g_auto(CtGather) gather = {0};
+    g_auto(CtGather) gather = {.keep_traces = !show || traces};
     if (!paths || !ct_gather("inspect", paths, knowledge, &gather, &code))
         return code;
 
+    if (gather.keep_traces && show_traces(&gather, traces, json, csv, lang))
+        return CT_EXIT_NOTHING;
     g_autoptr(GError) error = NULL;
     sqlite3 *db = ct_evidence_db(gather.ev);
     sqlite3_stmt *st = NULL;

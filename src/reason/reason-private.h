@@ -100,8 +100,6 @@ typedef gboolean (*CtValueFunc)(gpointer user, const char *name, CtValue *out);
 /* Fills {name} and {name:bytes|duration|percent|count}. A name without value gives "...".
  * `func` may be NULL: then no name has one. (transfer full) */
 char *ct_sentence(const char *pattern, CtValueFunc func, gpointer user);
-char *ct_format_bytes(double bytes);
-char *ct_format_duration(double ns);
 
 /* ---- cite.c ---- */
 void ct_citation_free(gpointer citation);

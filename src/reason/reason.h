@@ -84,3 +84,7 @@ const char *ct_layer_state_name(CtLayerState state);
 
 /* Registers ver_cmp, ver_in, before, near on a handle (used by rules and by `query`). */
 int ct_reason_register_sql(sqlite3 *db);
+
+/* "1.5 GiB", "4.51 ms": three digits and a unit. (transfer full) */
+char *ct_format_bytes(double bytes);
+char *ct_format_duration(double ns);

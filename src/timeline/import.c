@@ -199,9 +199,14 @@ static char *note(const CtTimeline *tl, gboolean *out_damaged)
     GString *out = g_string_new(NULL);
     for (guint i = 0; i < tl->gaps->len; i++) {
         const CtTlGap *g = g_ptr_array_index(tl->gaps, i);
+        gboolean is_damage = FALSE;
         for (gsize k = 0; k < G_N_ELEMENTS(damage); k++)
-            *out_damaged |= g_str_equal(g->what, damage[k]);
-        if (g_str_equal(g->what, "GPU work") || *out_damaged || strstr(g->why, "damaged"))
+            is_damage |= g_str_equal(g->what, damage[k]);
+        *out_damaged |= is_damage;
+        /* A profile of a GPU program without its GPU part is evidence that is not there. */
+        *out_damaged |= g_str_equal(g->what, "GPU work") &&
+                        (g_str_equal(tl->format, "nsys-sqlite") || g_str_equal(tl->format, "kineto"));
+        if (g_str_equal(g->what, "GPU work") || is_damage || strstr(g->why, "damaged"))
             g_string_append_printf(out, "%s%s: %s", out->len ? "; " : "", g->what, g->why);
         *out_damaged |= strstr(g->why, "is missing or damaged") != NULL;
     }

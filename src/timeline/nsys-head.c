@@ -115,6 +115,12 @@ static void on_diagnostic(CtNsys *n, sqlite3_stmt *st)
         return; /* information */
     if (!tells_of_loss(text))
         return;
+    /* Said of each child process that uses no CUDA, too. */
+    if ((strstr(text, "No CUDA events") || strstr(text, "CUDA profiling might have not")) &&
+        n->tl->present & CT_TL_BIT(CT_TL_CALL))
+        return;
+    if (strstr(text, "No NVTX events") && n->tl->present & CT_TL_BIT(CT_TL_RANGE))
+        return;
     g_autofree char *one = g_strndup(text, 240);
     g_autofree char *valid = g_utf8_make_valid(one, -1);
     g_strdelimit(valid, "\r\n\t", ' ');

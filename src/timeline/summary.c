@@ -13,9 +13,9 @@ typedef struct {
     CtTimeline *tl;
     gboolean ort;
     GArray *by_name[4];   /* CtTlNamed by name id: kernels, calls, ranges, OS */
+    GArray *plain;        /* guint32 by name id of a range: its name without numbers, + 1 */
     GHashTable *nodes;    /* group << 32 | name of the operation -> index + 1 */
     CtBusy busy[MAX_GPUS];
-    gint64 reached[MAX_GPUS]; /* end of the kernels so far */
     gint64 last_wait_ok;
     guint last_gpu;
 } Summing;
@@ -57,6 +57,38 @@ static void count(GArray *a, const CtTlEvent *e)
     x->max = MAX(x->max, took);
 }
 
+/* "step 17" and "ProfilerStep#17" are one thing each time; "conv2d" is a name. */
+static guint32 without_numbers(Summing *m, guint32 name)
+{
+    if (name >= m->plain->len)
+        g_array_set_size(m->plain, MAX(name + 1, m->plain->len * 2));
+    guint32 known = g_array_index(m->plain, guint32, name);
+    if (known)
+        return known - 1;
+    char text[512];
+    gsize n = 0;
+    for (const char *p = ct_timeline_name(m->tl, name); *p && n + 2 < sizeof text;) {
+        gsize digits = strspn(p, "0123456789");
+        if (digits && (digits > 3 || (n && strchr(" #=:.", text[n - 1])))) {
+            if (!n || text[n - 1] != '#')
+                text[n++] = '#';
+            p += digits;
+        } else {
+            text[n++] = *p++;
+        }
+    }
+    guint32 plain = ct_tl_names_add(&m->tl->names, text, n);
+    g_array_index(m->plain, guint32, name) = plain + 1;
+    return plain;
+}
+
+static void count_range(Summing *m, const CtTlEvent *e)
+{
+    CtTlEvent plain = *e;
+    plain.name = without_numbers(m, e->name);
+    count(m->by_name[2], &plain);
+}
+
 static gint gpu_of(Summing *m, const CtTlEvent *e)
 {
     GArray *gpus = m->s->gpus;
@@ -71,26 +103,7 @@ static gint gpu_of(Summing *m, const CtTlEvent *e)
     CtTlGpu fresh = {.device = device, .t0 = G_MAXINT64, .t1 = G_MININT64};
     g_array_append_val(gpus, fresh);
     ct_busy_init(&m->busy[gpus->len - 1]);
-    m->reached[gpus->len - 1] = G_MININT64;
     return (gint)(m->last_gpu = gpus->len - 1);
-}
-
-static void gap_before(CtTlGpu *g, gint64 reached, const CtTlEvent *e)
-{
-    gint64 gap = e->t0 - reached;
-    if (reached == G_MININT64 || gap <= 0)
-        return;
-    if (gap <= CT_TL_SHORT_GAP) {
-        g->short_gaps += gap;
-        g->n_short_gaps++;
-    } else if (gap >= CT_TL_LONG_GAP) {
-        g->long_gaps += gap;
-        g->n_long_gaps++;
-    }
-    if (gap > g->longest_gap) {
-        g->longest_gap = gap;
-        g->longest_at = reached;
-    }
 }
 
 static void gpu_work(Summing *m, const CtTlEvent *e)
@@ -107,8 +120,6 @@ static void gpu_work(Summing *m, const CtTlEvent *e)
         g->kernels += e->kind == CT_TL_KERNEL;
         g->graphs += e->kind == CT_TL_GRAPH;
         g->kernel_time += took;
-        gap_before(g, m->reached[i], e);
-        m->reached[i] = MAX(m->reached[i], e->t1);
         count(m->by_name[0], e);
     } else if (e->kind == CT_TL_COPY) {
         g->copies++;
@@ -214,7 +225,7 @@ static gboolean on_event(const CtTlEvent *e, gpointer user)
         call(m, e);
         break;
     case CT_TL_RANGE:
-        count(m->by_name[2], e);
+        count_range(m, e);
         if (m->ort)
             node(m, e);
         break;
@@ -269,14 +280,35 @@ static guint top(GArray *all, GArray *out)
     return n;
 }
 
+/* Stretches without any work. Where there are too many to keep, the shortest lie within blocks. */
+static void idle(CtTlGpu *g, CtBusy *busy)
+{
+    const CtBlock *last = NULL;
+    ct_busy_seal(busy);
+    for (guint i = 0; i < busy->blocks->len; i++) {
+        const CtBlock *b = &g_array_index(busy->blocks, CtBlock, i);
+        gint64 gap = last ? b->t0 - last->t1 : 0;
+        g->busy += b->busy;
+        g->short_gaps += b->t1 - b->t0 - b->busy;
+        if (gap > 0 && gap <= CT_TL_SHORT_GAP)
+            g->short_gaps += gap;
+        if (gap >= CT_TL_LONG_GAP) {
+            g->long_gaps += gap;
+            g->n_long_gaps++;
+        }
+        if (gap > g->longest_gap) {
+            g->longest_gap = gap;
+            g->longest_at = last->t1;
+        }
+        last = b;
+    }
+}
+
 static void finish(Summing *m)
 {
     CtTlSummary *s = m->s;
-    for (guint i = 0; i < s->gpus->len; i++) {
-        CtTlGpu *g = &g_array_index(s->gpus, CtTlGpu, i);
-        ct_busy_seal(&m->busy[i]);
-        g->busy = m->busy[i].sum[m->busy[i].blocks->len];
-    }
+    for (guint i = 0; i < s->gpus->len; i++)
+        idle(&g_array_index(s->gpus, CtTlGpu, i), &m->busy[i]);
     s->n_kernels = top(m->by_name[0], s->kernels);
     s->n_calls = top(m->by_name[1], s->calls);
     s->n_ranges = top(m->by_name[2], s->ranges);
@@ -332,6 +364,7 @@ static CtTlSummary *sum_up(CtTimeline *tl, GError **error)
     m->s = summary_new();
     m->ort = g_str_equal(tl->format, "ort-profile");
     m->last_wait_ok = G_MININT64;
+    m->plain = g_array_new(FALSE, TRUE, sizeof(guint32));
     m->nodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     for (guint i = 0; i < 4; i++)
         m->by_name[i] = table();
@@ -345,6 +378,7 @@ static CtTlSummary *sum_up(CtTimeline *tl, GError **error)
     if (ok)
         g_array_sort(m->s->gpus, by_device);
     g_hash_table_unref(m->nodes);
+    g_array_unref(m->plain);
     if (!ok)
         g_clear_pointer(&m->s, ct_timeline_summary_free);
     return m->s;
@@ -355,8 +389,7 @@ CtTlSummary *ct_timeline_summary(CtTimeline *tl, GError **error)
     tl->as_written = TRUE;
     CtTlSummary *s = sum_up(tl, error);
     tl->as_written = FALSE;
-    /* Gaps need the order of time, and all of it one unit. */
-    if (s && (tl->disorder > 0 || tl->rescaled)) {
+    if (s && tl->rescaled) { /* by what was found in a table that came after others */
         ct_timeline_summary_free(s);
         s = sum_up(tl, error);
     }

@@ -36,8 +36,8 @@ typedef struct {
     gint64 busy;          /* ns with at least one kernel, copy or memset */
     gint64 kernel_time, copy_time;
     guint64 kernels, copies, graphs;
-    gint64 short_gaps, long_gaps, longest_gap, longest_at;
-    guint64 n_short_gaps, n_long_gaps;
+    gint64 short_gaps, long_gaps, longest_gap, longest_at; /* with nothing running */
+    guint64 n_long_gaps;
 } CtTlGpu;
 
 typedef struct {
