@@ -133,11 +133,11 @@ gboolean ct_thread_sample(pid_t pid, pid_t tid, guint wait_ms, CtThreadSample *s
         s->error = errno;
         return FALSE;
     }
-    gint64 begun = now_ns();
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
         s->error = errno;
     else
         s->error = wait_stop(tid, wait_ms, &deliver);
+    gint64 begun = now_ns();
     gboolean ok = !s->error && ct_thread_copy(pid, tid, s);
     /* A thread that does not stop cannot be detached either: the end of this process does it. */
     ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)deliver);

@@ -29,8 +29,7 @@ static void files(CtLive *live, pid_t pid)
         const char *name;
         gsize cap;
     } wanted[] = {
-        {"status", 64 * 1024}, {"limits", 64 * 1024}, {"cgroup", 64 * 1024},
-        {"maps", 4 * 1024 * 1024}, {"oom_score_adj", 4096}, {"stat", 4096},
+        {"status", 64 * 1024}, {"maps", 4 * 1024 * 1024}, {"oom_score_adj", 4096}, {"stat", 4096},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(wanted); i++) {
         g_autofree char *path = path_of(pid, wanted[i].name);
@@ -105,9 +104,10 @@ typedef struct {
     gboolean counted;         /* the two above are known */
     guint64 ran_ns, switched; /* in the interval */
     gboolean moved;
+    char *kernel; /* its stack in the kernel */
     CtThreadSample sample;
-    CtStackFrame *frames;
-    guint n_frames;
+    CtStackFrame *frames, *before; /* now, and before the interval */
+    guint n_frames, n_before;
 } Thread;
 
 static void thread_free(gpointer data)
@@ -115,6 +115,8 @@ static void thread_free(gpointer data)
     Thread *t = data;
     ct_thread_sample_clear(&t->sample);
     g_free(t->frames);
+    g_free(t->before);
+    g_free(t->kernel);
     g_free(t);
 }
 
@@ -156,6 +158,21 @@ static gboolean counters(CtLive *live, pid_t pid, Thread *t, guint64 *run_ns, gu
     return TRUE;
 }
 
+/* Root only. Taken before anybody stops the thread, which would show there. */
+static char *kernel_stack(CtLive *live, pid_t pid, pid_t tid)
+{
+    g_autofree char *path = task_path(pid, tid, "stack"), *text = NULL;
+    gsize len = 0;
+    if (ct_live_read(live, path, 16 * 1024, &text, &len) != CT_OK || !text)
+        return NULL;
+    g_auto(GStrv) rows = g_strsplit(text, "\n", 64);
+    GString *out = g_string_new(NULL);
+    for (char **row = rows; *row; row++)
+        if (g_str_has_prefix(*row, "[<") && !strstr(*row, "0xffffffffffffffff"))
+            g_string_append_printf(out, "%.200s\n", *row);
+    return g_string_free(out, FALSE);
+}
+
 static void describe(CtLive *live, pid_t pid, Thread *t)
 {
     g_autofree char *name = task_line(live, pid, t->tid, "comm");
@@ -172,6 +189,7 @@ static void describe(CtLive *live, pid_t pid, Thread *t)
     g_strlcpy(t->syscall, call && *call ? call : "-", sizeof t->syscall);
     mask(t->wchan);
     mask(t->syscall);
+    t->kernel = kernel_stack(live, pid, t->tid);
 }
 
 static GPtrArray *list_threads(CtLive *live, pid_t pid, CtStatus *status)
@@ -263,23 +281,46 @@ static void print_frame(CtLive *live, guint n, const CtStackFrame *f)
                    *object ? " from " : "", object);
 }
 
-static void kernel_stack(CtLive *live, pid_t pid, pid_t tid)
+/* Frames of the driver and of the C library change while a call waits by spinning. */
+static gboolean is_inner(const CtStackFrame *f)
 {
-    g_autofree char *path = task_path(pid, tid, "stack"), *text = NULL;
-    gsize len = 0;
-    if (ct_live_read(live, path, 16 * 1024, &text, &len) != CT_OK || !text)
-        return;
-    g_auto(GStrv) rows = g_strsplit(text, "\n", 64);
-    for (char **row = rows; *row; row++)
-        if (g_str_has_prefix(*row, "[<") && !strstr(*row, "0xffffffffffffffff"))
-            ct_live_printf(live, "%.200s\n", *row);
+    static const char *const names[] = {"/libcuda.so", "/libc.so", "/libc-2", "/libpthread",
+                                        "/libcudart.so", "/libnccl.so", "[vdso", "/ld-linux"};
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        if (strstr(f->object, names[i]))
+            return TRUE;
+    return !*f->object || g_str_has_prefix(f->function, "cuda") || g_str_has_prefix(f->function, "cu") ||
+           g_str_has_prefix(f->function, "nccl");
 }
 
-static void print_thread(CtLive *live, pid_t pid, guint number, const Thread *t)
+/* What the two samples, an interval apart, have in common: everything, or all but what goes on
+ * inside of the call that the program made. */
+static const char *stillness(const Thread *t)
 {
-    ct_live_printf(live, "Thread %u (LWP %d) \"%s\" state %c, wchan %s:\n", number, (int)t->tid,
-                   t->name, t->state, t->wchan);
-    kernel_stack(live, pid, t->tid);
+    guint a = t->n_before, b = t->n_frames;
+    if (!a || !b)
+        return "";
+    while (a && b && t->before[a - 1].pc == t->frames[b - 1].pc) {
+        a--;
+        b--;
+    }
+    if (!a && !b)
+        return ", stands still";
+    for (guint i = 0; i < a; i++)
+        if (!is_inner(&t->before[i]))
+            return ", moves";
+    for (guint i = 0; i < b; i++)
+        if (!is_inner(&t->frames[i]))
+            return ", moves";
+    return ", in the same call";
+}
+
+static void print_thread(CtLive *live, guint number, const Thread *t)
+{
+    ct_live_printf(live, "Thread %u (LWP %d) \"%s\" state %c, wchan %s%s:\n", number, (int)t->tid,
+                   t->name, t->state, t->wchan, stillness(t));
+    if (t->kernel)
+        ct_live_printf(live, "%s", t->kernel);
     for (guint i = 0; i < t->n_frames; i++)
         print_frame(live, i, &t->frames[i]);
     if (t->sample.error)
@@ -322,40 +363,45 @@ static void unwind_all(CtUnwinder *u, GPtrArray *threads)
     g_free(room);
 }
 
-static void stacks(CtLive *live, pid_t pid, GPtrArray *threads)
+/* One round over all threads. The files of the process were read before a thread is stopped; the
+ * stacks are unwound when all run again. */
+static CtStatus round_of_stacks(CtLive *live, pid_t pid, CtUnwinder *u, GPtrArray *threads,
+                                int *out_error, gint64 *longest)
 {
-    g_autofree char *command = g_strdup_printf("eu-stack -p %d", (int)pid);
-    g_autofree char *path = path_of(pid, "task/stack"), *why = NULL, *note = NULL;
-    int error = 0;
-    gint64 longest = 0;
-    /* The files are read before a thread is stopped, the stacks unwound after all run again. */
-    CtUnwinder *u = ct_unwinder_new(pid, &why);
-    CtStatus status = sample_all(live, pid, threads, &error, &longest);
+    CtStatus status = sample_all(live, pid, threads, out_error, longest);
+    for (guint i = 0; i < threads->len; i++) {
+        Thread *t = threads->pdata[i];
+        g_free(t->before);
+        t->before = g_steal_pointer(&t->frames);
+        t->n_before = t->n_frames;
+        t->n_frames = 0;
+    }
     if (u)
         unwind_all(u, threads);
+    return status;
+}
+
+static void print_stacks(CtLive *live, pid_t pid, const GPtrArray *threads, CtStatus status,
+                         const char *note)
+{
+    g_autofree char *command = g_strdup_printf("eu-stack -p %d", (int)pid);
+    g_autofree char *path = path_of(pid, "task/stack");
     if (status == CT_DENIED) {
-        ct_live_missing(live, path, command, CT_DENIED, why_not(error));
-        ct_unwinder_free(u);
+        ct_live_missing(live, path, command, CT_DENIED, note);
         return;
     }
     ct_live_begin(live, path, command);
     ct_live_printf(live, "PID %d - process\n", (int)pid);
     for (guint i = 0; i < threads->len; i++)
-        print_thread(live, pid, i + 1, threads->pdata[i]);
-    if (!u)
-        note = g_strdup_printf("stacks cannot be unwound: %s", why);
-    else if (error)
-        note = g_strdup(why_not(error));
-    else
-        note = g_strdup_printf("no thread stood still for more than %.2f ms", (double)longest / 1e6);
-    ct_live_end(live, u ? status : CT_UNSUPPORTED, note);
-    ct_unwinder_free(u);
+        print_thread(live, i + 1, threads->pdata[i]);
+    ct_live_end(live, status, note);
 }
 
 static void run_threads(CtLive *live)
 {
     pid_t pid = ct_live_pid(live);
     CtStatus status = CT_OK;
+    g_autofree char *why = NULL, *note = NULL;
     g_autoptr(GPtrArray) threads = list_threads(live, pid, &status);
     if (!threads->len) {
         g_autofree char *path = path_of(pid, "task");
@@ -363,10 +409,30 @@ static void run_threads(CtLive *live)
                         "the threads of the process cannot be listed");
         return;
     }
+    if (ct_live_sysroot(live)) {
+        watch(live, pid, threads);
+        table(live, pid, threads);
+        return;
+    }
+    int error = 0;
+    gint64 longest = 0;
+    CtUnwinder *u = ct_unwinder_new(pid, &why);
+    status = round_of_stacks(live, pid, u, threads, &error, &longest);
+    if (!u && status != CT_DENIED)
+        status = CT_UNSUPPORTED;
     watch(live, pid, threads);
     table(live, pid, threads);
-    if (!ct_live_sysroot(live))
-        stacks(live, pid, threads);
+    if (u && status != CT_DENIED)
+        status = round_of_stacks(live, pid, u, threads, &error, &longest);
+    if (error)
+        note = g_strdup(why_not(error));
+    else if (!u)
+        note = g_strdup_printf("stacks cannot be unwound: %s", why);
+    else
+        note = g_strdup_printf("no thread stood still for more than %.2f ms",
+                               (double)longest / 1e6);
+    ct_unwinder_free(u);
+    print_stacks(live, pid, threads, status, note);
 }
 
 const CtCollector ct_collector_process_threads = {

@@ -14,8 +14,10 @@
 
 typedef struct {
     gboolean open, crashed, active, from_driver;
+    gboolean host; /* a frame of the program was seen; those of the kernel come before it */
     gint64 tid;
     char name[64];
+    const char *still; /* between two samples, when they were taken: yes, call, no */
     CtLine place; /* of the frame that counts; its text is a copy */
     char text[NAME_SIZE], function[NAME_SIZE], callback[NAME_SIZE], python[NAME_SIZE];
     char top[NAME_SIZE], top_library[NAME_SIZE];
@@ -65,6 +67,7 @@ static void emit_thread(State *st, CtEmit *emit)
         state = "running";
     add_string(json, "state", state ? state : "other");
     add_string(json, "thread", t->name);
+    add_string(json, "still", t->still ? t->still : "");
     add_string(json, "python", t->python);
     if (st->pid != CT_NONE) {
         char process[24];
@@ -246,6 +249,7 @@ static gboolean hash_frame(State *st, const CtLine *line, CtStr s)
     gssize dash = ct_str_find(f.function, " - ");
     if (dash > 0)
         f.function = ct_str_head(f.function, (gsize)dash);
+    st->t.host = TRUE;
     frame(st, line, &f);
     return TRUE;
 }
@@ -359,6 +363,11 @@ static gboolean gdb_heading(State *st, CtEmit *emit, CtStr s)
     CtStr name = ct_str("", 0);
     ct_str_between(s, "\"", "\"", &name);
     start_thread(st, emit, number_after(s, "LWP "), name);
+    st->t.active = ct_str_has(s, "\" state R");
+    st->t.still = ct_str_ends(s, ", stands still:")      ? "yes"
+                  : ct_str_ends(s, ", in the same call:") ? "call"
+                  : ct_str_ends(s, ", moves:")            ? "no"
+                                                          : NULL;
     return TRUE;
 }
 
@@ -444,7 +453,7 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
     if (gdb_heading(st, emit, s) || pyspy_heading(st, emit, s) ||
         faulthandler_heading(st, emit, s) || other_heading(st, emit, s))
         return;
-    if (ct_str_starts(s, "#0 ") && st->t.frames > 0 && st->t.open)
+    if (ct_str_starts(s, "#0 ") && st->t.host && st->t.open)
         start_thread(st, emit, CT_NONE, ct_str("", 0)); /* the next stack of a bare list */
     if (ct_str_starts(s, "#0 ") && !st->t.open) {
         start_thread(st, emit, CT_NONE, ct_str("", 0));
