@@ -205,7 +205,13 @@ static const struct {
     {"lspci", "pci-list"},
     {"lsmod", "modules"},
     {"free", "host-memory"},
+    {"nvidia-smi --query-compute-apps", "gpu-processes"},
+    {"nvidia-smi -q -d MEMORY", "gpu-state"},
     {"ldd", "loader"},
+    {"ldconfig -p", "loader"},
+    {"env", "environment"},
+    {"printenv", "environment"},
+    {"echo $", "environment"},
     {"docker inspect", "container"},
     {"dkms status", "dkms"},
 };
@@ -234,16 +240,13 @@ static gboolean covers(CtReason *r, const char *kind)
     return found;
 }
 
-/* Without sudo, and without what only shows or keeps its output. NULL when there is more to it than
- * one command. */
+/* Without sudo, and without what only shows or keeps its output. */
 static char *plain_command(const char *run)
 {
     g_autofree char *copy = g_strdup(run);
-    const char *begin = copy;
+    const char *begin = g_strstrip(copy);
     while (g_str_has_prefix(begin, "sudo "))
         begin += 5;
-    if (strchr(begin, ';') || strstr(begin, "&&"))
-        return NULL;
     char *end = strpbrk((char *)begin, "|>");
     /* "<the program>" is a placeholder and no redirection. */
     if (end && *end == '>' && strchr(begin, '<') && strchr(begin, '<') < end)
@@ -251,6 +254,12 @@ static char *plain_command(const char *run)
     if (end)
         *end = '\0';
     return g_strstrip(g_strdup(begin));
+}
+
+/* What goes on for a while shows more than the state of a moment. */
+static gboolean goes_on(const char *plain)
+{
+    return strstr(plain, " -s ") || strstr(plain, " -l ") || g_str_has_prefix(plain, "watch ");
 }
 
 static gboolean was_run(CtReason *r, const char *plain)
@@ -268,15 +277,25 @@ static gboolean was_run(CtReason *r, const char *plain)
     return same;
 }
 
-static gboolean was_given(CtReason *r, const CtNextTest *t)
+static gboolean part_was_given(CtReason *r, const char *part)
 {
-    g_autofree char *plain = t->run ? plain_command(t->run) : NULL;
-    if (!plain)
-        return FALSE;
+    g_autofree char *plain = plain_command(part);
+    /* The log at hand has been read. */
+    if (g_str_has_prefix(plain, "grep ") && strstr(part, "<log>"))
+        return TRUE;
     for (guint i = 0; i < G_N_ELEMENTS(SHOWN_BY); i++)
         if (begins_with_words(plain, SHOWN_BY[i].words) && covers(r, SHOWN_BY[i].coverage))
-            return TRUE;
+            return !goes_on(plain);
     return was_run(r, plain);
+}
+
+static gboolean was_given(CtReason *r, const CtNextTest *t)
+{
+    gboolean given = t->run && *t->run;
+    g_auto(GStrv) parts = g_strsplit(given ? t->run : "", ";", -1);
+    for (char **p = parts; given && *p; p++)
+        given = !strstr(*p, "&&") && (!*g_strstrip(*p) || part_was_given(r, *p));
+    return given;
 }
 
 void ct_next_tests(CtReason *r)
