@@ -46,10 +46,17 @@ static gboolean told_by_source(const char *kind)
     return FALSE;
 }
 
-gboolean ct_only_quotes(const CtEmit *emit, const CtLine *line, const char *kind)
+gboolean ct_only_quotes(CtEmit *emit, const CtLine *line, const char *kind)
 {
-    return !emit->parse->trusting && !told_by_source(kind) &&
-           ct_quotes_line(&emit->quotes, line);
+    CtQuotes *q = &emit->quotes;
+    if (emit->parse->trusting || told_by_source(kind))
+        return FALSE;
+    if (q->judged != line->text || q->judged_line != line->number || !line->number) {
+        q->judged = line->text;
+        q->judged_line = line->number;
+        q->judged_so = ct_quotes_line(q, line);
+    }
+    return q->judged_so;
 }
 
 gint64 ct_emit_event(CtEmit *emit, const CtLine *line, CtEventRow row)

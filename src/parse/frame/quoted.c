@@ -51,12 +51,11 @@ static gsize hex_digits(const char *p, gsize len)
 static gboolean dotted_result(const char *text, gsize len)
 {
     static const char *const words[] = {"ok", "OK", "passed", "Passed", "PASSED", NULL};
-    const char *dots = NULL;
-    for (gsize i = 0; i + 3 <= len; i++)
-        if (memcmp(text + i, "...", 3) == 0)
-            dots = text + i;
+    const char *dots = memmem(text, len, "...", 3);
     if (!dots)
         return FALSE;
+    for (const char *next; (next = memmem(dots + 1, len - (gsize)(dots + 1 - text), "...", 3));)
+        dots = next;
     const char *p = dots, *end = text + len;
     while (p < end && (*p == '.' || *p == ' '))
         p++;
@@ -102,6 +101,8 @@ static gboolean is_comment(const char *text, gsize len)
         ct_text_starts(text + skip, len - skip, "/*") ||
         ct_text_starts(text + skip, len - skip, "<!--"))
         return TRUE;
+    if (!memmem(text, len, "//", 2) && !memmem(text, len, "/*", 2))
+        return FALSE;
     /* Behind a statement: "return -5; // CUDA error ..." */
     static const char *const behind[] = {"; //", "; /*", "{ //", "{ /*", ", /*", ", //", NULL};
     return has_any(text, len, behind);
@@ -146,20 +147,16 @@ static gboolean is_statement(const char *text, gsize len)
 /* "pattern: ...", "regex": "...": what a monitor or a test waits for. */
 static gboolean is_pattern(const char *text, gsize len)
 {
-    static const char *const keys[] = {"pattern",  "regex", "regexp",  "match",   "matches",
-                                       "contains", "expr",  "keyword", "keywords", NULL};
+    static const char *const keys[] = {"pattern:",  "regex:", "regexp:",  "match:",    "matches:",
+                                       "contains:", "expr:",  "keyword:", "keywords:", NULL};
+    static const char *const json[] = {"\"pattern\":",  "\"regex\":", "\"regexp\":",
+                                       "\"match\":",    "\"matches\":", "\"contains\":",
+                                       "\"expr\":",     "\"keyword\":", "\"keywords\":", NULL};
     gsize at = skip_blanks(text, len);
     if (ct_text_starts(text + at, len - at, "- "))
         at += 2;
-    for (const char *const *k = keys; *k; k++) {
-        gsize n = strlen(*k);
-        g_autofree char *json = g_strdup_printf("\"%s\":", *k);
-        if (ct_text_starts(text + at, len - at, *k) && at + n < len && text[at + n] == ':')
-            return TRUE;
-        if (ct_text_has(text, MIN(len, 4 * MAX_PROSE), json))
-            return TRUE;
-    }
-    return FALSE;
+    return starts_any(text + at, len - at, keys) ||
+           (memmem(text, len, "\":", 2) && has_any(text, len, json));
 }
 
 /* "- fix CUDA error ... when the batch is empty" */

@@ -20,6 +20,9 @@ typedef struct {
     gboolean fence;    /* within a block that was pasted into a document */
     gboolean examples; /* the prose before the block says that it shows what may happen */
     gboolean diff;     /* lines of a patch follow */
+    const char *judged; /* the text that was judged last: several signatures hit one line */
+    guint judged_line;
+    gboolean judged_so;
 } CtQuotes;
 
 /* What a section is, by its first lines; command and path are nullable. */
@@ -28,4 +31,4 @@ CtQuoting ct_quotes_judge(const CtLine *lines, guint n, const char *command, con
 void ct_quotes_follow(CtQuotes *q, const char *text, gsize len);
 gboolean ct_quotes_line(const CtQuotes *q, const CtLine *line);
 /* emit.c: the line speaks of such an event of its section and is no sign that it happened. */
-gboolean ct_only_quotes(const CtEmit *emit, const CtLine *line, const char *kind);
+gboolean ct_only_quotes(CtEmit *emit, const CtLine *line, const char *kind);
