@@ -30,7 +30,11 @@ static const struct {
 #define VOCABULARY(l)                                                                              \
     "SELECT class, name, meaning FROM vocabulary "                                                 \
     "WHERE instr(lower(class||' '||name||' '||meaning), ?1) ORDER BY class, name"
+#define TOPICS(l)                                                                                  \
+    "SELECT topic, title_" l " AS title, words_" l " AS words, causes FROM topic "                 \
+    "WHERE instr(lower(topic||' '||title_" l "||' '||words_" l "), ?1) ORDER BY topic"
     {"causes", BOTH(CAUSES)},         {"rules", BOTH(RULES)},
+    {"topics", BOTH(TOPICS)},
     {"signatures", BOTH(SIGNATURES)}, {"codes", BOTH(CODES)},
     {"vocabulary", BOTH(VOCABULARY)},
 };
@@ -104,7 +108,8 @@ static int dispatch(const Options *o, const char *what)
             return list_knowledge(o, listings[i].sql[o->language]);
 
     static const char *const known[] = {"parsers", "analyzers",  "causes",     "rules",
-                                        "signatures", "codes", "vocabulary", NULL};
+                                        "signatures", "codes", "topics", "vocabulary",
+                                        NULL};
     const char *near = ct_cli_nearest(what, known);
     g_autofree char *all = g_strjoinv(", ", (char **)known);
     return ct_cli_usage("list", "there is no list of '%s'%s%s%s; known are %s", what,
@@ -127,7 +132,7 @@ static int run(int argc, char **argv)
         .verb = "list",
         .args = "WHAT [TEXT]",
         .summary = "Lists what the program knows: parsers, analyzers, causes, rules, signatures,\n"
-                   "codes, vocabulary. With TEXT only the entries that hold it.",
+                   "codes, topics, vocabulary. With TEXT only the entries that hold it.",
         .examples = "  cutriage list causes\n"
                     "  cutriage list causes memory --lang zh\n"
                     "  cutriage list codes cudnn\n"
@@ -140,7 +145,7 @@ static int run(int argc, char **argv)
         code = ct_cli_usage("list", "--json and --csv exclude each other");
     else if (argc < 2)
         code = ct_cli_usage("list", "say what: parsers, analyzers, causes, rules, signatures, "
-                                    "codes or vocabulary");
+                                    "codes, topics or vocabulary");
     else if (argc > 3)
         code = ct_cli_usage("list", "too many arguments from '%s' on", argv[3]);
     else if (ct_cli_lang("list", o.lang, &o.language, &code)) {
