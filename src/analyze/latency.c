@@ -9,9 +9,9 @@
 
 #include "analyze/analyzer.h"
 #include "analyze/clock.h"
+#include "analyze/detect.h"
 #include "analyze/stats.h"
 
-#define BUCKETS 60
 #define MAX_WINDOWS 2000u
 #define COLD_REQUESTS 10 /* "the first requests" of a process */
 
@@ -188,30 +188,22 @@ static void windows(CtEvidence *ev, const Latency *l)
 
 static void level_and_drift(CtEvidence *ev, const Latency *l)
 {
-    double t[BUCKETS], x[BUCKETS], gain;
-    gsize skip = l->c.n > 40 ? COLD_REQUESTS : 0;
-    gsize n = l->c.n - skip;
-    gsize m = ct_bucket_medians(l->c.t + skip, l->c.x + skip, n, MIN(BUCKETS, n / 2), t, x);
-    if (m < 8)
-        return;
-    gsize at = ct_best_split(x, m, MAX(m / 10, 3), &gain);
-    double left = at ? ct_median(x, at) : 0, right = at ? ct_median(x + at, m - at) : 0;
-    if (at && gain > 8 && left > 0 && (right > 1.15 * left || right < 0.87 * left)) {
-        gsize i = skip + at * n / m;
-        g_autofree char *a = ct_human_ns(left);
-        g_autofree char *b = ct_human_ns(right);
+    CtShapeResult shape;
+    gsize skip = l->c.n > 40 ? COLD_REQUESTS : 0, n = l->c.n;
+    ct_detect_shape(l->c.x + skip, n - skip, 0.13, &shape);
+    g_autofree char *a = ct_human_ns(shape.before);
+    g_autofree char *b = ct_human_ns(shape.after);
+    g_autofree char *extra = g_strdup_printf("\"before_ns\":%.0f,\"after_ns\":%.0f,"
+                                             "\"strength\":%.1f",
+                                             shape.before, shape.after, shape.strength);
+    double ratio = shape.before > 0 ? shape.after / shape.before : 1;
+    if (shape.shape == CT_SHAPE_STEP) {
         g_autofree char *text = g_strdup_printf("the typical latency moves from %s to %s", a, b);
-        g_autofree char *extra =
-            g_strdup_printf("\"before_ns\":%.0f,\"after_ns\":%.0f", left, right);
-        finding(ev, l, "latency-level-shift", i, i, right / left, 0.9, text, extra);
-        return;
-    }
-    double tau = ct_kendall_tau(x, m);
-    double total = ct_theil_sen(t, x, m) * (t[m - 1] - t[0]);
-    if (tau > 0.7 && total > 0.15 * l->typical) {
-        g_autofree char *by = ct_human_ns(total);
-        g_autofree char *text = g_strdup_printf("latency rises slowly, by %s over the series", by);
-        finding(ev, l, "latency-drift", 0, l->c.n - 1, 1 + total / l->typical, tau, text, NULL);
+        finding(ev, l, "latency-level-shift", skip + shape.at, skip + shape.at, ratio, 0.95, text,
+                extra);
+    } else if (shape.shape == CT_SHAPE_DRIFT && ratio > 1) {
+        g_autofree char *text = g_strdup_printf("latency rises slowly, from %s to %s", a, b);
+        finding(ev, l, "latency-drift", 0, n - 1, ratio, 0.95, text, extra);
     }
 }
 

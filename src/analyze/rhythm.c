@@ -8,12 +8,14 @@
 
 #include "analyze/analyzer.h"
 #include "analyze/clock.h"
+#include "analyze/detect.h"
 #include "analyze/stats.h"
 
 #define DAY_S 86400.0
 
 typedef struct {
     GArray *at;  /* double: begin of each slow stretch, seconds or index */
+    GArray *index; /* double: the same as number of the sample */
     GArray *span; /* gint64 ids */
     gint64 series;
     gboolean timed;
@@ -24,6 +26,7 @@ static void stretches_free(gpointer data)
 {
     Stretches *s = data;
     g_array_unref(s->at);
+    g_array_unref(s->index);
     g_array_unref(s->span);
     g_free(s->metric);
     g_free(s);
@@ -46,6 +49,7 @@ static GPtrArray *read_stretches(CtEvidence *ev)
         if (!s || s->series != series) {
             s = g_new0(Stretches, 1);
             s->at = g_array_new(FALSE, FALSE, sizeof(double));
+            s->index = g_array_new(FALSE, FALSE, sizeof(double));
             s->span = g_array_new(FALSE, FALSE, sizeof(gint64));
             s->series = series;
             s->timed = sqlite3_column_int(st, 5);
@@ -54,22 +58,14 @@ static GPtrArray *read_stretches(CtEvidence *ev)
         }
         double at = s->timed ? (double)sqlite3_column_int64(st, 2) / 1e9
                              : sqlite3_column_double(st, 4);
+        double index = sqlite3_column_double(st, 4);
         gint64 id = sqlite3_column_int64(st, 0);
         g_array_append_val(s->at, at);
+        g_array_append_val(s->index, index);
         g_array_append_val(s->span, id);
     }
     sqlite3_finalize(st);
     return all;
-}
-
-static gboolean columns_of(CtEvidence *ev, gint64 series, CtColumns *out)
-{
-    for (guint i = 0; i < ct_evidence_n_series(ev); i++)
-        if (ct_evidence_series_at(ev, i).id == series) {
-            ct_columns_read(ev, i, out);
-            return TRUE;
-        }
-    return FALSE;
 }
 
 static void cite_stretches(CtEvidence *ev, gint64 finding, const Stretches *s)
@@ -137,62 +133,132 @@ static gboolean time_of_day(CtEvidence *ev, const Stretches *s, const CtColumns 
     return TRUE;
 }
 
-/* Share of distances that are a whole multiple of `period`, within an eighth of it. */
-static double fit(const double *at, guint n, double period)
+typedef struct {
+    const double *at, *index; /* seconds (or the index again), number of the sample */
+    guint n;
+    gboolean timed;
+} Events;
+
+/* By the clock or by the number of requests, whichever is truer: what a program does in each n-th
+ * request drifts against the clock, a timer's work against the count. With even distances of the
+ * requests both hold, and the clock tells more. */
+static gboolean best_period(const Events *e, const CtColumns *c, CtPeriodResult *out,
+                            double *out_each, gboolean *out_timed)
 {
-    guint good = 0;
-    for (guint i = 1; i < n; i++) {
-        double d = (at[i] - at[i - 1]) / period;
-        good += d > 0.5 && fabs(d - round(d)) < 0.125 && round(d) <= 3;
-    }
-    return (double)good / (n - 1);
+    CtPeriodResult clock = {0}, count = {0};
+    double step = e->timed ? ct_columns_interval(c) : 1;
+    gboolean by_clock = e->timed && step > 0 &&
+                        ct_detect_period(e->at, e->n, step, 6 * step, &clock);
+    gboolean by_count = ct_detect_period(e->index, e->n, 1, 6, &count);
+    *out_each = by_count ? count.period : 0;
+    *out_timed = by_clock && (!by_count || clock.n * 20 >= count.n * 19);
+    *out = *out_timed ? clock : count;
+    return by_clock || by_count;
 }
 
-static void period(CtEvidence *ev, const Stretches *s, const CtColumns *c)
+static gboolean report(CtEvidence *ev, const Stretches *s, const Events *e, const CtColumns *c)
 {
-    const double *at = (const double *)(void *)s->at->data;
-    guint n = s->at->len;
-    if (n < 5)
-        return;
-    g_autofree double *gap = g_new(double, n);
-    for (guint i = 1; i < n; i++)
-        gap[i - 1] = at[i] - at[i - 1];
-    double p = ct_median(gap, n - 1);
+    CtPeriodResult found, *p = &found;
+    double each;
+    gboolean timed;
+    if (e->n < 5 || !best_period(e, c, p, &each, &timed))
+        return FALSE;
     double step = s->timed ? ct_columns_interval(c) : 1;
-    double good = p > 4 * step ? fit(at, n, p) : 0;
-    if (good < 0.8)
-        return;
-    double chance = ct_binomial_tail(n - 1, (guint)lround(good * (n - 1)), 0.25);
-    if (chance > 0.01)
-        return;
-    g_autofree char *human = s->timed ? ct_human_ns(p * 1e9) : g_strdup_printf("%.0f requests", p);
+    const double *at = e->at;
+    guint n = (guint)p->n;
+    g_autofree char *human =
+        timed ? ct_human_ns(p->period * 1e9) : g_strdup_printf("%.0f requests", p->period);
     g_autofree char *text = g_strdup_printf("slow stretches come every %s (%u times)", human, n);
-    g_autofree char *detail =
-        g_strdup_printf("{\"metric\":\"%s\",\"count\":%u,\"fit\":%.2f,\"chance\":%.3g,\"timed\":%d}",
-                        s->metric, n, good, chance, s->timed);
+    g_autofree char *detail = g_strdup_printf(
+        "{\"metric\":\"%s\",\"count\":%u,\"fit\":%.2f,\"kept\":%.2f,\"chance\":%.3g,\"timed\":%d,"
+        "\"each_nth\":%.0f}",
+        s->metric, n, p->on_time, p->kept, p->chance, timed, each);
+    /* The number is in ns of the series' own clock where it has one. */
+    double number = timed ? p->period * 1e9 : s->timed ? p->period * step * 1e9 : p->period;
     gint64 id = ct_evidence_add_finding(ev, &(CtFindingRow){
                                                 .analyzer = "rhythm",
                                                 .kind = "latency-periodic",
                                                 .severity = CT_SEV_WARNING,
                                                 .subject = s->metric,
                                                 .t0_ns = s->timed ? (gint64)(at[0] * 1e9) : 0,
-                                                .t1_ns = s->timed ? (gint64)(at[n - 1] * 1e9) : 0,
-                                                .number = s->timed ? p * 1e9 : p,
-                                                .confidence = 1 - chance,
+                                                .t1_ns = s->timed ? (gint64)(at[e->n - 1] * 1e9) : 0,
+                                                .number = number,
+                                                .confidence = 1 - p->chance,
                                                 .text = text,
                                                 .detail = detail,
                                             });
     cite_stretches(ev, id, s);
+    return TRUE;
+}
+
+#define MAX_SPIKES 1500
+
+/* What comes at a period is alike, and other spikes are not: those of about one height are looked
+ * at by themselves. */
+static gboolean period_of_height(CtEvidence *ev, const Stretches *s, const CtColumns *c,
+                                 const gsize *where, const double *height, gsize n, double low)
+{
+    g_autofree double *at = g_new(double, n);
+    g_autofree double *index = g_new(double, n);
+    guint m = 0;
+    for (gsize i = 0; i < n; i++) {
+        if (height[i] < low || (low > 0 && height[i] > low + 0.5))
+            continue;
+        at[m] = c->timed ? c->t[where[i]] : (double)where[i];
+        index[m++] = (double)where[i];
+    }
+    const Events e = {at, index, m, s->timed};
+    return report(ev, s, &e, c);
+}
+
+/* Slow stretches first; where they show no period, what stands out from its neighbours may. */
+static void period(CtEvidence *ev, const Stretches *s, const CtColumns *c)
+{
+    const Events slow = {(const double *)(void *)s->at->data,
+                         (const double *)(void *)s->index->data, s->at->len, s->timed};
+    if (report(ev, s, &slow, c))
+        return;
+    g_autofree gsize *where = g_new(gsize, MAX_SPIKES);
+    g_autofree double *height = g_new(double, MAX_SPIKES);
+    gsize n = ct_detect_spikes(c->x, c->n, MAX_SPIKES, where, height);
+    if (n < 5 || period_of_height(ev, s, c, where, height, n, 0))
+        return;
+    for (double low = 0.1; low < 2.5; low += 0.2)
+        if (period_of_height(ev, s, c, where, height, n, low))
+            return;
+}
+
+static Stretches *no_stretches(const CtColumns *c)
+{
+    Stretches *s = g_new0(Stretches, 1);
+    s->at = g_array_new(FALSE, FALSE, sizeof(double));
+    s->index = g_array_new(FALSE, FALSE, sizeof(double));
+    s->span = g_array_new(FALSE, FALSE, sizeof(gint64));
+    s->series = c->view.id;
+    s->timed = c->timed;
+    s->metric = g_strdup(c->view.metric);
+    return s;
 }
 
 static void run(CtEvidence *ev)
 {
     g_autoptr(GPtrArray) all = read_stretches(ev);
-    for (guint i = 0; i < all->len; i++) {
-        const Stretches *s = g_ptr_array_index(all, i);
+    for (guint i = 0; i < ct_evidence_n_series(ev); i++) {
+        CtSeriesView v = ct_evidence_series_at(ev, i);
+        if (!g_str_equal(v.metric, "latency") && !g_str_has_prefix(v.metric, "latency."))
+            continue;
+        Stretches *s = NULL;
         CtColumns c = {0};
-        if (s->at->len >= 2 && columns_of(ev, s->series, &c) &&
-            !(s->timed && time_of_day(ev, s, &c)))
+        ct_columns_read(ev, i, &c);
+        for (guint k = 0; k < all->len && !s; k++) {
+            Stretches *x = g_ptr_array_index(all, k);
+            s = x->series == v.id ? x : NULL;
+        }
+        if (!s) {
+            s = no_stretches(&c);
+            g_ptr_array_add(all, s);
+        }
+        if (c.n >= 20 && !(s->at->len >= 2 && s->timed && time_of_day(ev, s, &c)))
             period(ev, s, &c);
         ct_columns_clear(&c);
     }
