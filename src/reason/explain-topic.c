@@ -54,12 +54,13 @@ static gboolean says_nothing(const char *rest)
         "why how what when where gpu gpus cuda nvidia jetson orin tensorrt trt pytorch torch error "
         "errors problem problems issue issues fault faults trouble debug diagnose fix get getting got "
         "keeps keep very too so program process application app inference training model there "
-        "high low help find out about during for from under after before be been being ";
+        "high low fail fails failed failing failure failures docker container containers while all any "
+        "some help find out about during for from under after before be been being ";
     static const char *const han[] = {"为什么", "怎么办", "怎么", "如何", "问题", "错误", "故障",
                                       "排查", "解决", "原因", "出现", "发生", "程序", "推理", "训练",
                                       "模型", "进程", "服务", "显卡", "总是", "一直", "经常", "了",
                                       "的", "吗", "呢", "是", "很", "太",
-                                      "突然", "老是", "有时", "偶尔", "这么", "特别", "非常", "我",
+                                      "失败", "突然", "老是", "有时", "偶尔", "这么", "特别", "非常", "我",
                                       "用", "啊", "在", "上", "时", "会", "又", "跑着跑着", "就"};
     g_autofree char *copy = g_strdup(rest);
     for (guint i = 0; i < G_N_ELEMENTS(han); i++)
