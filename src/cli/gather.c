@@ -107,9 +107,18 @@ static void on_record(const char *path, gpointer user)
     g_ptr_array_add(((Watch *)user)->records, g_strdup(path));
 }
 
-static gboolean is_trace(const guint8 *head, gsize len)
+static CtTraceChoice is_trace(const guint8 *head, gsize len)
 {
-    return ct_timeline_sniff(NULL, head, len);
+    switch (ct_trt_sniff(head, len)) {
+    case CT_TRT_TIMES:
+        return CT_TRACE_AND_TEXT; /* a table of latencies, and totals for `inspect` */
+    case CT_TRT_PROFILE:
+    case CT_TRT_LAYERS:
+        return CT_TRACE_TAKE;
+    case CT_TRT_NONE:
+        break;
+    }
+    return ct_timeline_sniff(NULL, head, len) ? CT_TRACE_TAKE : CT_TRACE_NO;
 }
 
 static void on_trace(const char *file, gboolean temporary, const char *path, gpointer user)

@@ -61,12 +61,16 @@ static void print_traces(const CtGather *g, gboolean json, CtLang lang)
     for (guint i = 0; i < g->traces->len; i++) {
         const CtTrace *t = g_ptr_array_index(g->traces, i);
         if (json) {
-            json_array_append_new(list, ct_inspect_trace_json(t, g->kb));
+            json_array_append_new(list, t->trt ? ct_inspect_trt_json(t, g->traces)
+                                               : ct_inspect_trace_json(t, g->kb));
             continue;
         }
         if (i)
             putchar('\n');
-        ct_inspect_trace_text(t, g->kb, lang);
+        if (t->trt)
+            ct_inspect_trt_text(t, g->traces, lang);
+        else
+            ct_inspect_trace_text(t, g->kb, lang);
     }
     if (!json)
         return;

@@ -195,7 +195,10 @@ static gboolean is_trace(Collect *c, const char *path, CtStream *s, int fd)
     if (!c->hooks || !c->hooks->is_trace || !c->hooks->on_trace)
         return FALSE;
     const guint8 *head = ct_stream_peek(s, TRACE_HEAD, &len);
-    if (!c->hooks->is_trace(head, len))
+    CtTraceChoice choice = c->hooks->is_trace(head, len);
+    if (choice == CT_TRACE_AND_TEXT && fd >= 0)
+        c->hooks->on_trace(path, FALSE, path, c->hooks->user);
+    if (choice != CT_TRACE_TAKE)
         return FALSE;
     gboolean text = len > 0 && head[0] < 0x80 && !memchr(head, 0, MIN(len, (gsize)64));
     c->totals->files++;

@@ -9,6 +9,12 @@
 
 #include "parse/frame/parse.h"
 
+typedef enum {
+    CT_TRACE_NO,
+    CT_TRACE_TAKE,
+    CT_TRACE_AND_TEXT /* read as text too; only files of their own are also given as a trace */
+} CtTraceChoice;
+
 typedef struct {
     /* Called now and then with the bytes read so far in the whole run. (nullable) */
     void (*progress)(guint64 bytes, const char *path, gpointer user);
@@ -21,7 +27,7 @@ typedef struct {
     void (*on_record)(const char *path, gpointer user);
     /* A trace, told by how it begins: the caller reads it from `file`. Where it was packed, piped or
      * lies in an archive, file is a temporary copy, which the caller removes. (nullable, both) */
-    gboolean (*is_trace)(const guint8 *head, gsize len);
+    CtTraceChoice (*is_trace)(const guint8 *head, gsize len);
     void (*on_trace)(const char *file, gboolean temporary, const char *path, gpointer user);
     gpointer user;
 } CtCollectHooks;

@@ -96,8 +96,8 @@ static gboolean on_host(const CtTlEvent *e, gpointer user)
 {
     CtDigest *d = user;
     gint at = ct_digest_request_at(d, e->tid, e->t0);
-    if (at >= 0 && !d->helpers && request(d, (guint)at)->tid != e->tid &&
-        request(d, (guint)at)->tid >= 0)
+    if (at >= 0 && request(d, (guint)at)->tid != e->tid && request(d, (guint)at)->tid >= 0 &&
+        !g_hash_table_contains(d->helpers, &e->tid))
         at = -1; /* a thread of its own, at work at the same time */
     if (e->kind == CT_TL_CALL)
         link_call(d, e, at);
@@ -182,7 +182,8 @@ static void on_kernel(CtDigest *d, const CtTlEvent *e, gint at)
     const CtPair *p = ct_pairs_get(&d->pairs, e->name, e->shape, FALSE);
     if (at >= 0) {
         CtRequest *r = request(d, (guint)at);
-        r->kernels++;
+        if (r->kernels++ == 0)
+            r->device = (gint16)CLAMP(e->device, -1, G_MAXINT16);
         r->own_ns += (float)ns;
         if (p && p->first == e->t0)
             r->fresh++;
@@ -198,6 +199,8 @@ static void on_kernel(CtDigest *d, const CtTlEvent *e, gint at)
                     ? at : ct_digest_request_at(d, G_MININT64, e->t0);
     if (host >= 0 && host != at) {
         CtRequest *r = request(d, (guint)host);
+        if (r->kernels && r->device != e->device)
+            return; /* another GPU takes nothing from it */
         r->part[CT_PART_FOREIGN] += (float)(MIN(e->t1, r->t1) - e->t0);
     }
 }
@@ -270,19 +273,56 @@ static void settle(const CtDigest *d, CtRequest *r)
     r->part[CT_PART_HOST] = (float)(rest - r->part[CT_PART_OS]);
 }
 
-/* TRUE when the threads that have requests launch most of the work themselves. */
-static gboolean request_threads_launch(const CtDigest *d)
+/* ---- whose threads ---- */
+
+typedef struct {
+    guint requests, last; /* in how many it launches; the last of them + 1 */
+} Presence;
+
+static gboolean note_presence(const CtTlEvent *e, gpointer user)
 {
-    guint64 own = 0, all = 0;
+    CtDigest *d = user;
+    if (e->call != CT_TL_CALL_LAUNCH || g_hash_table_contains(d->request_tids, &e->tid))
+        return TRUE;
+    gint at = ct_digest_request_at(d, e->tid, e->t0);
+    Presence *p = g_hash_table_lookup(d->scratch, &e->tid);
+    if (at < 0 || !p || p->last == (guint)at + 1)
+        return TRUE;
+    p->requests++;
+    p->last = (guint)at + 1;
+    return TRUE;
+}
+
+static gint64 *copy_key(gint64 key)
+{
+    gint64 *k = g_new(gint64, 1);
+    *k = key;
+    return k;
+}
+
+/* A thread without requests that launches in nearly all of them works for them (the backward pass
+ * of a training step, a pool of workers); one that comes now and then has work of its own. */
+static gboolean find_helpers(CtDigest *d, GError **error)
+{
+    g_autoptr(GHashTable) seen =
+        g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
     GHashTableIter it;
     gpointer key, value;
     g_hash_table_iter_init(&it, d->launchers);
-    while (g_hash_table_iter_next(&it, &key, &value)) {
-        all += *(guint64 *)value;
-        if (g_hash_table_contains(d->request_tids, key))
-            own += *(guint64 *)value;
-    }
-    return 2 * own > all;
+    while (g_hash_table_iter_next(&it, &key, &value))
+        if (!g_hash_table_contains(d->request_tids, key))
+            g_hash_table_insert(seen, copy_key(*(gint64 *)key), g_new0(Presence, 1));
+    if (!g_hash_table_size(seen) || !d->requests->len)
+        return TRUE;
+    d->scratch = seen;
+    if (!ct_digest_scan(d, CT_TL_BIT(CT_TL_CALL), note_presence, error))
+        return FALSE;
+    g_hash_table_iter_init(&it, seen);
+    while (g_hash_table_iter_next(&it, &key, &value))
+        if (((Presence *)value)->requests * 10 >= d->requests->len * 8)
+            g_hash_table_add(d->helpers, copy_key(*(gint64 *)key));
+    d->hint = 0;
+    return TRUE;
 }
 
 gboolean ct_digest_attribute(CtDigest *d, GError **error)
@@ -293,7 +333,8 @@ gboolean ct_digest_attribute(CtDigest *d, GError **error)
         d->link = g_new0(guint32, d->link_max - d->link_min + 1);
         d->launched = g_new0(guint32, d->link_max - d->link_min + 1);
     }
-    d->helpers = !request_threads_launch(d);
+    if (!find_helpers(d, error))
+        return FALSE;
     if (!ct_digest_scan(d, CT_TL_BIT(CT_TL_CALL) | CT_TL_BIT(CT_TL_OS), on_host, error))
         return FALSE;
     d->hint = 0;

@@ -37,6 +37,7 @@ typedef struct {
     float own_ns, pageable_ns, hit_ns, alloc_ns, sync_ns, launch_ns, os_ns, gap_ns, stalled_ns;
     double bytes[3];
     guint32 kernels, launches, syncs, allocs, copies, modules, fresh, fresh_shapes, hits;
+    gint16 device; /* of its first kernel; -1 is unknown */
     guint8 slow, reference;
 } CtRequest;
 
@@ -110,7 +111,7 @@ typedef struct {
     GHashTable *request_tids; /* tid -> GArray of guint32 */
     guint32 *link;            /* correlation - link_min -> request + 1 */
     guint32 *launched;        /* the same -> end of the call since t0, in units of 64 ns */
-    gboolean helpers;         /* threads without requests work for those that have some */
+    GHashTable *helpers;      /* tid of threads that work for the requests of others */
     GHashTable *call_end;     /* tid -> end of the last outer call (gint64 *) */
     gpointer scratch;         /* of the scan in progress */
     guint hint;

@@ -116,6 +116,7 @@ static void init(Work *w, CtTimeline *tl, CtEvidence *ev, gint64 section)
     d->request_tids = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, garray_free);
     d->call_end = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
     d->detail = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+    d->helpers = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     ct_busy_init(&d->kernels);
     ct_busy_init(&d->copies);
     d->t0 = G_MAXINT64;
@@ -135,6 +136,7 @@ static void clear(Work *w)
     g_hash_table_unref(d->request_tids);
     g_hash_table_unref(d->call_end);
     g_hash_table_unref(d->detail);
+    g_hash_table_unref(d->helpers);
     ct_busy_clear(&d->kernels);
     ct_busy_clear(&d->copies);
     ct_busy_clear(&d->all);

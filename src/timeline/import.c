@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "timeline/import.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "collect/stream.h"
 #include "timeline/digest.h"
 #include "timeline/timeline-private.h"
 
@@ -22,6 +25,7 @@ void ct_trace_free(CtTrace *trace)
         return;
     ct_timeline_summary_free(trace->summary);
     ct_timeline_free(trace->timeline);
+    ct_trt_free(trace->trt);
     g_free(trace->path);
     g_free(trace);
 }
@@ -226,10 +230,40 @@ static void coverage(const Import *m)
         ct_evidence_add_coverage(m->ev, m->section, "cuda-log", NULL, t0, t1);
 }
 
+static CtTrtKind kind_of(const char *file)
+{
+    gsize len;
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return CT_TRT_NONE;
+    CtStream *stream = ct_stream_new(fd);
+    const guint8 *head = ct_stream_peek(stream, 4096, &len);
+    CtTrtKind kind = ct_trt_sniff(head, len);
+    ct_stream_free(stream);
+    close(fd);
+    return kind;
+}
+
+static gboolean import_trt(CtEvidence *ev, const char *file, const char *path, CtTrace **out,
+                           GError **error)
+{
+    g_autoptr(CtTrtDoc) doc = ct_trt_read(file, error);
+    if (!doc)
+        return FALSE;
+    ct_trt_import(ev, doc, path);
+    if (out) {
+        *out = g_new0(CtTrace, 1);
+        **out = (CtTrace){.path = g_strdup(path), .trt = g_steal_pointer(&doc)};
+    }
+    return TRUE;
+}
+
 gboolean ct_trace_import(CtEvidence *ev, const CtKb *kb, const char *file, const char *path,
                          gboolean with_requests, CtTrace **out, GError **error)
 {
     struct stat st;
+    if (kind_of(file) != CT_TRT_NONE)
+        return import_trt(ev, file, path, out, error);
     g_autoptr(CtTimeline) tl = ct_timeline_open(file, error);
     g_autoptr(CtTlSummary) s = tl ? ct_timeline_summary(tl, error) : NULL;
     if (!s)
@@ -263,7 +297,7 @@ gboolean ct_trace_import(CtEvidence *ev, const CtKb *kb, const char *file, const
                            *text ? text : NULL);
     if (out) {
         *out = g_new0(CtTrace, 1);
-        **out = (CtTrace){g_strdup(path), g_steal_pointer(&tl), g_steal_pointer(&s)};
+        **out = (CtTrace){g_strdup(path), g_steal_pointer(&tl), g_steal_pointer(&s), NULL};
     }
     return TRUE;
 }

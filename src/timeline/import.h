@@ -6,11 +6,13 @@
 #include "evidence/evidence.h"
 #include "kb/kb.h"
 #include "timeline/summary.h"
+#include "timeline/trt.h"
 
 typedef struct {
     char *path;
     CtTimeline *timeline;
     CtTlSummary *summary;
+    CtTrtDoc *trt; /* else what trtexec exports, and no timeline */
 } CtTrace;
 
 void ct_trace_free(CtTrace *trace);

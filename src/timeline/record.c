@@ -46,7 +46,7 @@ static void add_entry(CtTimeline *tl, CtTlStore *store, const struct ctw_process
         return;
     gint64 took = (gint64)MIN(x->c, (guint64)G_GINT64_CONSTANT(1) << 50);
     CtTlCall call = call_of(h.cls);
-    if (call != CT_TL_CALL_SYNC && call != CT_TL_CALL_COPY)
+    if ((call != CT_TL_CALL_SYNC && call != CT_TL_CALL_COPY) || (x->flags & CTW_HOST_IN_C))
         took = 0; /* only what waits is timed */
     CtTlEvent e = {.kind = CT_TL_CALL, .call = call, .t1 = x->t_ns, .device = -1, .stream = -1,
                    .result = x->result};
