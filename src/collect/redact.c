@@ -286,10 +286,10 @@ static void look_syslog(CtRedact *r, const char *line, gsize len)
         line[12] == ':' && line[15] == ' ')
         at = 16;
     else if (len > 30 && line[4] == '-' && line[10] == 'T' && line[13] == ':') {
-        while (at < len && at < 40 && line[at] != ' ')
+        while (at < len && at < 40 && line[at] != ' ' && line[at] != ',')
             at++;
-        if (at < 24)
-            return; /* no zone: a program's own stamp */
+        if (at < 24 || at >= len || line[at] == ',')
+            return; /* no zone: a program's own stamp; with a comma: dmesg, which names no host */
         at++;
     }
     gsize n = at ? name_len(line + at, len - at) : 0;
@@ -302,7 +302,8 @@ static void look_syslog(CtRedact *r, const char *line, gsize len)
     gboolean upper = TRUE;
     for (gsize i = 0; i < n; i++)
         upper &= !g_ascii_islower(line[at + i]);
-    if (t > 1 && tag[t - 1] == ':' && !(upper && n < 8))
+    gboolean plain = t > 1 && tag[t - 1] == ':' && !memchr(tag, ':', t - 1);
+    if (plain && !(upper && n < 8))
         learn_len(r, CT_REDACT_HOST, line + at, n);
 }
 

@@ -105,7 +105,9 @@ G_GNUC_NORETURN static void child_main(Capture *c, const Child *child, int out)
 static gboolean start(Capture *c, Child *child)
 {
     int ends[2];
-    guint ms = child->run->collector->budget_ms;
+    const CtCollector *collector = child->run->collector;
+    gboolean own = !(collector->flags & CT_COLLECTOR_HASH_BUDGET) || c->options->hash;
+    guint ms = own ? collector->budget_ms : 0;
     child->started = TRUE;
     child->begun_us = g_get_monotonic_time();
     child->deadline_us =
@@ -233,7 +235,6 @@ static void close_child(Capture *c, Child *child, gboolean late)
     CtLiveRun *run = child->run;
     gboolean died = child->pid <= 0 || reap(child, &status);
     run->took_ms = (g_get_monotonic_time() - child->begun_us) / 1000;
-    run->sections = child->sections->len;
     if (late) {
         run->status = CT_TIMEOUT;
         run->note = g_strdup_printf("no answer within %" G_GINT64_FORMAT " ms%s",
@@ -352,8 +353,17 @@ static void gather_all(Capture *c)
     for (guint i = 0; i < c->n; i++) {
         Child *child = &c->children[i];
         tell_run(child);
-        for (guint k = 0; k < child->sections->len; k++)
-            g_ptr_array_add(c->capture->sections, g_ptr_array_index(child->sections, k));
+        for (guint k = 0; k < child->sections->len; k++) {
+            CtLiveSection *s = g_ptr_array_index(child->sections, k);
+            if (s->bytes->len || s->status != CT_OK)
+                g_ptr_array_add(c->capture->sections, s);
+            else
+                section_free(s); /* looked, and there was nothing to say */
+        }
+        for (guint k = 0; k < c->capture->sections->len; k++) {
+            const CtLiveSection *s = g_ptr_array_index(c->capture->sections, k);
+            child->run->sections += s->collector == child->run->collector;
+        }
         g_ptr_array_set_free_func(child->sections, NULL);
         g_ptr_array_unref(child->sections);
         g_byte_array_unref(child->frame);

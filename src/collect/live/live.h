@@ -32,6 +32,7 @@ typedef struct CtLive CtLive; /* what a collector sees of the world */
 typedef enum {
     CT_COLLECTOR_LIVE = 1, /* needs the running machine: status unsupported in a sysroot */
     CT_COLLECTOR_PID = 2,  /* runs only when a process is named */
+    CT_COLLECTOR_HASH_BUDGET = 4, /* budget_ms holds only where hashes are wanted */
 } CtCollectorFlags;
 
 typedef struct {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "collect/live/live.h"
+#include "collect/live/sites.h"
 
 #define MAX_STATUS ((gsize)64 * 1024 * 1024)
 #define MAX_PYTHON 3000u
@@ -123,21 +124,18 @@ static gboolean python_package(CtLive *live, const char *entry)
     return FALSE;
 }
 
-static void site(CtLive *live, const char *folder, GHashTable *seen)
+static void site(CtLive *live, const char *folder)
 {
-    char *real = ct_live_real(live, folder);
+    static const char *const builds[] = {"torch/version.py", "tensorflow/python/platform/build_info.py",
+                                         "onnxruntime/capi/build_and_package_info.py",
+                                         "onnxruntime/capi/version_info.py", "cv2/version.py"};
     guint n = 0;
-    if (!real || !g_hash_table_add(seen, real))
-        return;
     g_autoptr(GPtrArray) names = ct_live_list(live, folder, NULL);
     g_autofree char *command = g_strdup_printf("pip freeze --path %s", folder);
     ct_live_begin(live, folder, command);
     for (guint i = 0; i < names->len && n < MAX_PYTHON; i++)
         n += python_package(live, g_ptr_array_index(names, i));
     ct_live_end(live, CT_OK, NULL);
-    static const char *const builds[] = {"torch/version.py", "tensorflow/python/platform/build_info.py",
-                                         "onnxruntime/capi/build_and_package_info.py",
-                                         "onnxruntime/capi/version_info.py", "cv2/version.py"};
     g_autofree char *title = g_strconcat("builds in ", folder, NULL);
     ct_live_begin(live, title, "grep -sH . torch/version.py");
     for (gsize i = 0; i < G_N_ELEMENTS(builds); i++) {
@@ -147,39 +145,11 @@ static void site(CtLive *live, const char *folder, GHashTable *seen)
     ct_live_end(live, CT_OK, NULL);
 }
 
-static void sites_below(CtLive *live, const char *prefix, GHashTable *seen)
-{
-    static const char *const tails[] = {"lib/python3*/site-packages", "lib/python3*/dist-packages",
-                                        "lib64/python3*/site-packages", "lib/python3/dist-packages",
-                                        "lib/python3.*/site-packages"};
-    for (gsize i = 0; prefix && *prefix == '/' && i < G_N_ELEMENTS(tails); i++) {
-        g_autofree char *pattern = g_build_filename(prefix, tails[i], NULL);
-        g_autoptr(GPtrArray) all = ct_live_glob(live, pattern);
-        for (guint k = 0; k < all->len && k < 16; k++)
-            site(live, g_ptr_array_index(all, k), seen);
-    }
-}
-
 static void python(CtLive *live)
 {
-    static const char *const usual[] = {"/usr", "/usr/local", "/opt/venv", "/opt/conda", "/venv",
-                                        "/opt/*", "/root/.local"};
-    static const char *const variables[] = {"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONUSERBASE"};
-    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    for (gsize i = 0; i < G_N_ELEMENTS(variables); i++) {
-        g_autofree char *prefix = ct_live_getenv(live, variables[i]);
-        sites_below(live, prefix, seen);
-    }
-    g_autofree char *home = ct_live_getenv(live, "HOME");
-    g_autofree char *local = home ? g_build_filename(home, ".local", NULL) : NULL;
-    sites_below(live, local, seen);
-    g_autofree char *paths = ct_live_getenv(live, "PYTHONPATH");
-    g_auto(GStrv) parts = paths ? g_strsplit(paths, ":", 32) : NULL;
-    for (guint i = 0; parts && parts[i]; i++)
-        if (*parts[i] == '/' && strstr(parts[i], "-packages"))
-            site(live, parts[i], seen);
-    for (gsize i = 0; i < G_N_ELEMENTS(usual); i++)
-        sites_below(live, usual[i], seen);
+    g_autoptr(GPtrArray) sites = ct_live_python_sites(live);
+    for (guint i = 0; i < sites->len; i++)
+        site(live, g_ptr_array_index(sites, i));
 }
 
 /* ---- toolkits and releases that are files ---- */

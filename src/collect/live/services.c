@@ -46,7 +46,10 @@ static void daemons(CtLive *live)
         "Xorg", "gnome-shell", "nvfancontrol", "tegrastats", "irqbalance", "jtop"};
     CtStatus status;
     g_autoptr(GPtrArray) all = ct_live_list(live, "/proc", &status);
+    if (!all->len)
+        return;
     ct_live_begin(live, "running daemons", "grep -sH . /proc/[0-9]*/comm");
+    ct_live_printf(live, "/proc: %u entries\n", all->len);
     for (guint i = 0; i < all->len && i < MAX_PROCESSES; i++) {
         const char *pid = g_ptr_array_index(all, i);
         if (!g_ascii_isdigit(*pid))

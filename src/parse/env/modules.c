@@ -9,6 +9,7 @@ typedef struct {
     gboolean lsmod, modinfo, mode_next;
     guint modules;
     char module[48];
+    char gpu[40]; /* whose information file it is */
     gboolean wrote_version;
     double gpu_min, gpu_max;
 } State;
@@ -19,6 +20,12 @@ static gpointer begin(CtEmit *emit)
     const char *command = ct_emit_command(emit);
     st->lsmod = ct_command_runs(command, "lsmod");
     st->modinfo = ct_command_runs(command, "modinfo");
+    g_strlcpy(st->gpu, "gpu:0", sizeof(st->gpu));
+    /* One file a GPU: its folder says which. */
+    CtStr path = ct_str_of(command), address;
+    char pci[CT_PCI_SIZE];
+    if (ct_str_between(path, "/gpus/", "/information", &address) && ct_pci_normalise(address, pci))
+        g_snprintf(st->gpu, sizeof(st->gpu), "gpu:%s", pci);
     return st;
 }
 
@@ -70,7 +77,7 @@ static gboolean modinfo_row(State *st, CtEmit *emit, const CtLine *line)
 }
 
 /* /proc/driver/nvidia/gpus/.../information */
-static gboolean information_row(CtEmit *emit, const CtLine *line)
+static gboolean information_row(State *st, CtEmit *emit, const CtLine *line)
 {
     static const struct {
         const char *word, *key;
@@ -85,9 +92,9 @@ static gboolean information_row(CtEmit *emit, const CtLine *line)
         if (!ct_str_eq(key, keys[i].word))
             continue;
         if (strcmp(keys[i].key, "gpu.pci") == 0 && ct_pci_normalise(value, pci))
-            ct_emit_fact(emit, line, "gpu:0", keys[i].key, pci);
+            ct_emit_fact(emit, line, st->gpu, keys[i].key, pci);
         else
-            ct_emit_text(emit, line, "gpu:0", keys[i].key, value);
+            ct_emit_text(emit, line, st->gpu, keys[i].key, value);
         return TRUE;
     }
     return ct_str_eq(key, "IRQ") || ct_str_starts(key, "DMA") || ct_str_eq(key, "Bus Type");
@@ -168,7 +175,7 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
         return;
     }
     if ((st->lsmod && module_row(st, emit, line)) || clocks_row(st, emit, line) ||
-        (st->modinfo && modinfo_row(st, emit, line)) || information_row(emit, line))
+        (st->modinfo && modinfo_row(st, emit, line)) || information_row(st, emit, line))
         return;
     ct_env_known_line(emit, line);
 }

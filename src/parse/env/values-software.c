@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scheduled jobs, marks of containers and daemons, what framework builds say of themselves. */
+#include <string.h>
+
+#include "parse/env/system-values.h"
+
+/* "30 2 * * *": the time of day in ns when it is fixed. */
+static gboolean time_of_day(const char *when, double *out_ns)
+{
+    CtStr rest = ct_str_of(when), minute = ct_str_token(&rest), hour = ct_str_token(&rest);
+    gint64 m, h;
+    if (!ct_str_uint(minute, &m) || !ct_str_uint(hour, &h) || m > 59 || h > 23)
+        return FALSE;
+    *out_ns = (double)(h * 3600 + m * 60) * 1e9;
+    return TRUE;
+}
+
+static gboolean job(const CtValues *v, const CtValue *of)
+{
+    static const struct {
+        const char *begin, *key;
+    } places[] = {{"/etc/cron", "schedule.cron"},        {"/etc/anacrontab", "schedule.cron"},
+                  {"/var/spool/cron", "schedule.cron"},  {"/etc/systemd/system/timers", "schedule.timer"},
+                  {"/etc/logrotate", "schedule.logrotate"}};
+    double at;
+    for (gsize i = 0; i < G_N_ELEMENTS(places); i++) {
+        if (!g_str_has_prefix(of->path, places[i].begin))
+            continue;
+        if (of->status == CT_OK && time_of_day(of->value, &at))
+            ct_value_number(v, of, of->path, places[i].key, at, of->value);
+        else
+            ct_value_text(v, of, of->path, places[i].key, of->value);
+        return TRUE;
+    }
+    return FALSE;
+}
+
+static const char *daemon_name(const char *comm)
+{
+    static const struct {
+        const char *comm, *name;
+    } names[] = {{"nvidia-persiste", "nvidia-persistenced"}, {"nv-fabricmanage", "nvidia-fabricmanager"},
+                 {"nv-hostengine", "dcgm"},                  {"nvidia-cuda-mps", "mps"},
+                 {"nvidia-mps-serv", "mps-server"}};
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        if (strcmp(comm, names[i].comm) == 0)
+            return names[i].name;
+    return comm;
+}
+
+static gboolean daemon_row(const CtValues *v, const CtValue *of)
+{
+    char p[CT_VALUE_PARTS][96];
+    double pid;
+    if (strcmp(of->path, "/proc") == 0) {
+        ct_emit_coverage(v->emit, "daemons", NULL);
+        return TRUE;
+    }
+    if (!ct_value_match(of->path, "/proc/*/comm", p))
+        return FALSE;
+    g_autofree char *key = g_strconcat("daemon.", daemon_name(of->value), NULL);
+    if (ct_str_number(ct_str_of(p[0]), &pid))
+        ct_value_number(v, of, NULL, key, pid, "running");
+    return TRUE;
+}
+
+/* torch/version.py: "cuda: Optional[str] = '12.1'"; a build for the processor says None. */
+static gboolean build(const CtValues *v, const CtValue *of)
+{
+    CtStr value = ct_str_of(of->value), name, quoted;
+    if (g_str_has_suffix(of->path, "torch/version.py")) {
+        if (!ct_str_starts(value, "cuda") || !ct_str_cut(&value, "=", &name))
+            return TRUE;
+        if (ct_str_between(value, "'", "'", &quoted) || ct_str_between(value, "\"", "\"", &quoted))
+            ct_value_text(v, of, of->path, "version.torch.cuda", CT_STR_BUF(quoted));
+        else if (ct_str_has(value, "None"))
+            ct_value_text(v, of, of->path, "torch.build", "cpu");
+        return TRUE;
+    }
+    if (g_str_has_suffix(of->path, "cv2/version.py")) {
+        if (ct_str_starts(value, "opencv_version") && ct_str_between(value, "\"", "\"", &quoted))
+            ct_value_text(v, of, of->path, "version.opencv", CT_STR_BUF(quoted));
+        return TRUE;
+    }
+    if (strstr(of->path, "onnxruntime/capi/")) {
+        if (ct_str_starts(value, "cuda_version") && (ct_str_between(value, "'", "'", &quoted) ||
+                                                     ct_str_between(value, "\"", "\"", &quoted)))
+            ct_value_text(v, of, of->path, "version.onnxruntime.cuda", CT_STR_BUF(quoted));
+        return TRUE;
+    }
+    if (g_str_has_suffix(of->path, "build_info.py")) {
+        if (ct_str_between(value, "\"cuda_version\", \"", "\"", &quoted))
+            ct_value_text(v, of, of->path, "version.tensorflow.cuda", CT_STR_BUF(quoted));
+        if (ct_str_has(value, "\"is_cuda_build\", False"))
+            ct_value_text(v, of, of->path, "tensorflow.build", "cpu");
+        return TRUE;
+    }
+    return FALSE;
+}
+
+static gboolean container(const CtValues *v, const CtValue *of)
+{
+    static const char *const marks[] = {"/.dockerenv", "/run/.containerenv", "/.singularity.d/runscript"};
+    for (gsize i = 0; i < G_N_ELEMENTS(marks); i++)
+        if (strcmp(of->path, marks[i]) == 0) {
+            ct_value_text(v, of, NULL, "container.running-in", "yes");
+            return TRUE;
+        }
+    if (strcmp(of->path, "/proc/1/cgroup") == 0 ||
+        (strcmp(of->path, "/proc/self/mountinfo") == 0 && strstr(of->value, "overlay root"))) {
+        ct_value_text(v, of, NULL, "container.running-in", "yes");
+        return TRUE;
+    }
+    return FALSE;
+}
+
+gboolean ct_value_software(const CtValues *v, const CtValue *of)
+{
+    if (job(v, of) || daemon_row(v, of) || build(v, of) || container(v, of))
+        return TRUE;
+    if (g_str_has_prefix(of->path, "/dev/") && g_str_has_prefix(of->value, "access ")) {
+        g_autofree char *key = g_strconcat("device-node-access.", of->path + 5, NULL);
+        ct_value_text(v, of, NULL, key, of->value + 7);
+        return TRUE;
+    }
+    if (strcmp(of->path, "/usr/local/cuda") == 0) {
+        ct_value_text(v, of, NULL, "cuda.default-toolkit", of->value);
+        return TRUE;
+    }
+    if (strcmp(of->value, "exists") == 0) {
+        ct_value_text(v, of, of->path, "file.exists", "yes");
+        return TRUE;
+    }
+    return FALSE;
+}
