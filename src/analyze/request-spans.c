@@ -78,7 +78,7 @@ static void read_facts(CtEvidence *ev, CtRequestSet *s)
         {"time.alloc-calls", &s->alloc_calls}, {"time.sync-calls", &s->sync_calls},
         {"kernel-mean", &s->kernel_mean}, {"pageable-rate", &s->pageable_rate},
         {"h2d-rate", &s->h2d_rate},       {"streams", &s->streams},
-        {"launch-threads", &s->threads},  {"main-stream", &s->main_stream},
+        {"request-threads", &s->threads},  {"main-stream", &s->main_stream},
     };
     while (sqlite3_step(st) == SQLITE_ROW) {
         const char *key = (const char *)sqlite3_column_text(st, 0);

@@ -349,7 +349,7 @@ static void run(CtEvidence *ev)
     g_autoptr(GPtrArray) sets = ct_request_sets(ev);
     for (guint i = 0; i < sets->len; i++) {
         const CtRequestSet *s = g_ptr_array_index(sets, i);
-        if (s->typical > 0 && s->requests->len >= 5)
+        if (s->typical > 0 && s->requests->len >= 5 && s->n[CT_RN_KERNELS] + s->n[CT_RN_COPIES] > 0)
             run_set(ev, s);
     }
 }
