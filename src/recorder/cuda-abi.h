@@ -11,7 +11,12 @@
 
 #ifdef CTR_REAL_CUDA_H
 #include <cuda.h>
-#undef cuGetProcAddress /* there it stands for _v2 */
+#undef cuGetProcAddress /* there it stands for _v2, and so on: what hooks.def calls by its old name */
+#undef cuGraphInstantiate
+#undef cuGraphExecUpdate
+#undef cuStreamBeginCapture
+#undef cuIpcOpenMemHandle
+#undef cuStreamGetCaptureInfo
 #else
 typedef unsigned CUresult;
 typedef int CUdevice;
@@ -34,9 +39,56 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 typedef struct CUgraphExecUpdateResultInfo_st CUgraphExecUpdateResultInfo;
 typedef struct CUDA_MEMCPY2D_st CUDA_MEMCPY2D;
 typedef struct CUDA_MEMCPY3D_st CUDA_MEMCPY3D;
+typedef struct CUarray_st *CUarray;
+typedef struct CUmipmappedArray_st *CUmipmappedArray;
+typedef struct CUextMemory_st *CUexternalMemory;
+typedef struct CUextSemaphore_st *CUexternalSemaphore;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphEdgeData_st CUgraphEdgeData;
+typedef struct CUexecAffinityParam_st CUexecAffinityParam;
+typedef struct CUctxCreateParams_st CUctxCreateParams;
+typedef struct CUDA_MEMCPY3D_PEER_st CUDA_MEMCPY3D_PEER;
+typedef struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
+typedef struct CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC;
+typedef struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC;
+typedef struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS;
+typedef struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS;
+typedef struct CUDA_KERNEL_NODE_PARAMS_st CUDA_KERNEL_NODE_PARAMS;
+typedef struct CUDA_MEM_ALLOC_NODE_PARAMS_st CUDA_MEM_ALLOC_NODE_PARAMS;
+typedef struct CUmemPoolPtrExportData_st CUmemPoolPtrExportData;
+typedef unsigned CUmemAllocationHandleType;
+typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *user);
 typedef void (*CUhostFn)(void *user);
 typedef unsigned CUmemPool_attribute, CUstreamCaptureMode, CUdriverProcAddressQueryResult;
 typedef unsigned CUjit_option, CUlibraryOption;
+
+typedef struct CUipcMemHandle_st {
+    char reserved[64];
+} CUipcMemHandle; /* passed by value */
+typedef struct CUipcEventHandle_st {
+    char reserved[64];
+} CUipcEventHandle;
+typedef struct CUDA_ARRAY_DESCRIPTOR_st {
+    size_t Width, Height;
+    unsigned Format, NumChannels;
+} CUDA_ARRAY_DESCRIPTOR;
+typedef struct CUDA_ARRAY3D_DESCRIPTOR_st {
+    size_t Width, Height, Depth;
+    unsigned Format, NumChannels, Flags;
+} CUDA_ARRAY3D_DESCRIPTOR;
+/* Up to the size. */
+typedef struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st {
+    unsigned type;
+    union {
+        int fd;
+        struct {
+            void *handle;
+            const void *name;
+        } win32;
+        const void *nvSciBufObject;
+    } handle;
+    unsigned long long size;
+} CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
 
 /* Only what stands before the attributes is read. */
 typedef struct CUlaunchConfig_st {

@@ -29,8 +29,9 @@ static void freeze(struct ctw_freeze *f, const struct ctr_thread *t, const struc
                                  .b = c->b, .c = c->c, .name = c->name, .site = c->site};
     for (unsigned k = 0; k < CTW_N_MEM; k++)
         f->live_bytes[k] = __atomic_load_n(&ctr_arena->live_bytes[k], __ATOMIC_RELAXED);
-    f->free_bytes = ctr_arena->free_bytes;
-    f->total_bytes = ctr_arena->total_bytes;
+    f->free_bytes = __atomic_load_n(&ctr_arena->free_bytes, __ATOMIC_RELAXED);
+    f->total_bytes = __atomic_load_n(&ctr_arena->total_bytes, __ATOMIC_RELAXED);
+    f->context = t->ring->context;
     const struct ctw_ring *rings = CTR_TABLE(struct ctw_ring, off_rings);
     const struct ctw_entry *entries = CTR_TABLE(struct ctw_entry, off_entries);
     for (uint32_t i = 0; i < CTW_RINGS; i++) {
@@ -80,27 +81,37 @@ CTR_COLD void ctr_failed(struct ctr_thread *t, const struct ctr_call *c, uint32_
     t->ring->errors_at = t->ring->head;
     count_error(t, c, result);
     freeze(&f[0], t, c, result);
-    if (breaks_context(result))
-        freeze(&f[1], t, c, result);
+    if (!breaks_context(result))
+        return;
+    if (__atomic_load_n(&f[1].state, __ATOMIC_RELAXED) && f[1].ring == t->ring_no)
+        CTR_ADD(t->ring->after_loss, 1);
+    freeze(&f[1], t, c, result);
+}
+
+static uint64_t count_of(const struct ctw_ring *ring, unsigned cls)
+{
+    return __atomic_load_n(&ring->count[cls], __ATOMIC_RELAXED);
 }
 
 static void fill(struct ctw_sample *s, int64_t now)
 {
     const struct ctw_ring *rings = CTR_TABLE(struct ctw_ring, off_rings);
-    __atomic_store_n(&s->t_ns, 0, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    ctr_unpublish((uint64_t *)&s->t_ns);
     for (unsigned k = 0; k < CTW_N_MEM; k++)
         s->live_bytes[k] = __atomic_load_n(&ctr_arena->live_bytes[k], __ATOMIC_RELAXED);
-    s->allocs = ctr_arena->allocs;
-    s->frees = ctr_arena->frees;
+    s->allocs = 0;
+    for (unsigned k = 0; k < CTW_N_MEM; k++)
+        s->allocs += __atomic_load_n(&ctr_arena->made[k], __ATOMIC_RELAXED);
+    s->frees = __atomic_load_n(&ctr_arena->frees, __ATOMIC_RELAXED);
     s->launches = s->syncs = s->copies = 0;
     for (uint32_t i = 0; i < CTW_RINGS; i++) {
-        s->launches += rings[i].count[CTW_CLASS_LAUNCH] + rings[i].count[CTW_CLASS_GRAPH_LAUNCH];
-        s->syncs += rings[i].count[CTW_CLASS_SYNC];
-        s->copies += rings[i].count[CTW_CLASS_COPY];
+        s->launches += count_of(&rings[i], CTW_CLASS_LAUNCH) +
+                       count_of(&rings[i], CTW_CLASS_GRAPH_LAUNCH);
+        s->syncs += count_of(&rings[i], CTW_CLASS_SYNC);
+        s->copies += count_of(&rings[i], CTW_CLASS_COPY);
     }
-    s->pool_used = ctr_arena->pool_used;
-    s->pool_reserved = ctr_arena->pool_reserved;
+    s->pool_used = __atomic_load_n(&ctr_arena->pool_used, __ATOMIC_RELAXED);
+    s->pool_reserved = __atomic_load_n(&ctr_arena->pool_reserved, __ATOMIC_RELAXED);
     __atomic_store_n(&s->t_ns, now, __ATOMIC_RELEASE);
 }
 
@@ -117,5 +128,5 @@ CTR_COLD void ctr_sample(int64_t now)
         uint64_t i = CTR_ADD(ctr_arena->sample_head[level], 1) % CTW_LEVEL_SAMPLES;
         fill(&samples[level * CTW_LEVEL_SAMPLES + i], now);
     }
-    ctr_arena->last_ns = now;
+    __atomic_store_n(&ctr_arena->last_ns, now, __ATOMIC_RELAXED);
 }

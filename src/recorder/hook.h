@@ -14,29 +14,51 @@
 #define WAITED(s, x, y) (NOTE(s, x, y), c.c = (uint64_t)(ctr_now() - c.t_ns))
 #define MADE(out) (CTR_OK && (out) ? (void)(c.a = CTR_U64(*(out))) : (void)0)
 #define ENDED_CAPTURE(s, out) (c.stream = CTR_U64(s), MADE(out))
+#define HERE (c.frame = __builtin_frame_address(0), c.cfa = __builtin_dwarf_cfa())
+#define BORN(kind, value, key, n)                                                                  \
+    (HERE, c.b = (uint64_t)(n),                                                                    \
+     CTR_OK ? (c.a = (value), ctr_allocated(&c, t, kind, (key), c.b)) : (void)0)
 #define ALLOCATED(kind, out, n, s)                                                                 \
     do {                                                                                           \
         c.stream = CTR_U64(s);                                                                     \
         c.b = (uint64_t)(n);                                                                       \
-        if (CTR_OK && (out))                                                                       \
-            ctr_allocated(&c, t, CTW_MEM_##kind, CTR_U64(*(out)), c.b, __builtin_frame_address(0));\
+        if (out)                                                                                   \
+            BORN(CTW_MEM_##kind, CTR_U64(*(out)), c.a, n);                                             \
     } while (0)
-#define REGISTERED_AT(ptr, n)                                                                      \
+#define REGISTERED_AT(ptr, n) BORN(CTW_MEM_REGISTERED, CTR_U64(ptr), c.a, n)
+/* Handles that stand for memory. */
+#define ALLOCATED_HANDLE(kind, out, n)                                                             \
     do {                                                                                           \
         c.b = (uint64_t)(n);                                                                       \
-        if (CTR_OK)                                                                                \
-            ctr_allocated(&c, t, CTW_MEM_REGISTERED, CTR_U64(ptr), c.b,                            \
-                          __builtin_frame_address(0));                                             \
+        if (out)                                                                                   \
+            BORN(CTW_MEM_##kind, CTR_U64(*(out)), CTW_KEY(CTW_MEM_##kind, c.a), n);                              \
     } while (0)
-#define ALLOCATED_HANDLE(out, n)                                                                   \
+#define ARRAY(out, d) ALLOCATED_HANDLE(ARRAY, out, (d) ? ctr_array_bytes((d)->Width, (d)->Height, 0, (d)->Format, (d)->NumChannels) : 0)
+#define ARRAY_3D(out, d) ALLOCATED_HANDLE(ARRAY, out, (d) ? ctr_array_bytes((d)->Width, (d)->Height, (d)->Depth, (d)->Format, (d)->NumChannels) : 0)
+#define IMPORTED(out, d) ALLOCATED_HANDLE(EXTERNAL, out, (d) ? (d)->size : 0)
+#define FREEING(ptr) (HERE, ctr_freeing(&c, CTR_U64(ptr)))
+#define FREEING_HANDLE(kind, h) (HERE, ctr_freeing(&c, CTW_KEY(CTW_MEM_##kind, h)))
+#define FREED(s) (c.stream = CTR_U64(s), ctr_freed(&c, t, CTR_OK, false))
+/* Objects, and ranges of addresses. */
+#define MADE_OBJECT(kind, s, out)                                                                  \
     do {                                                                                           \
-        c.b = (uint64_t)(n);                                                                       \
-        if (CTR_OK && (out))                                                                       \
-            ctr_allocated(&c, t, CTW_MEM_PHYSICAL, CTR_U64(*(out)) ^ CTR_HANDLE_BIT, c.b,          \
-                          __builtin_frame_address(0));                                             \
+        c.stream = t->ring->context; /* where it belongs to */                                     \
+        if (out)                                                                                   \
+            BORN(CTW_OBJ_##kind, CTR_U64(*(out)), CTW_KEY(CTW_OBJ_##kind, c.a), 0);                     \
     } while (0)
-#define FREEING(ptr) ctr_freeing(&c, CTR_U64(ptr))
-#define FREED(s) (c.stream = CTR_U64(s), ctr_freed(&c, t, CTR_OK))
+#define MADE_RANGE(kind, ptr, n) BORN(CTW_OBJ_##kind, CTR_U64(ptr), CTW_KEY(CTW_OBJ_##kind, c.a), n)
+#define ENDING(kind, h) (HERE, ctr_freeing(&c, CTW_KEY(CTW_OBJ_##kind, CTR_U64(h))))
+#define ENDED (ctr_freed(&c, t, CTR_OK, true))
+#define CONTEXT_IS(x) (NOTE(0, x, 0), CTR_OK ? (void)(t->ring->context = CTR_U64(x)) : (void)0)
+#define MADE_CONTEXT(out)                                                                          \
+    do {                                                                                           \
+        MADE_OBJECT(CONTEXT, 0, out);                                                              \
+        if (CTR_OK && (out))                                                                       \
+            t->ring->context = CTR_U64(*(out));                                                    \
+    } while (0)
+/* A copy with one side on the host; that of a copy that waits stands where its stream would. */
+#define COPIED(s, x, n, host) (NOTE(s, x, n), c.c = CTR_U64(host), c.flags = CTW_HOST_IN_C)
+#define COPIED_AND_WAITED(x, n, host) (WAITED(host, x, n), c.flags = CTW_HOST_IN_STREAM)
 #define LAUNCHED(s, f, grid, block)                                                                \
     (NOTE(s, f, grid), c.c = (block), c.name = ctr_handle_name(CTR_U64(f)))
 #define LAUNCHED_EX(config, f)                                                                     \
@@ -67,11 +89,12 @@
             ctr_name_handle(c.a, c.name);                                                          \
         }                                                                                          \
     } while (0)
+#define CTR_SEEN(field, value) __atomic_store_n(&ctr_arena->field, (value), __ATOMIC_RELAXED)
 #define MEMORY_SEEN(f, n)                                                                          \
     do {                                                                                           \
         if (CTR_OK && (f) && (n)) {                                                                \
-            ctr_arena->free_bytes = c.a = *(f);                                                    \
-            ctr_arena->total_bytes = c.b = *(n);                                                   \
+            CTR_SEEN(free_bytes, c.a = *(f));                                                      \
+            CTR_SEEN(total_bytes, c.b = *(n));                                                     \
         }                                                                                          \
     } while (0)
 /* Numbers of the attributes: threshold 4, reserved 5, used 7. */
@@ -79,14 +102,16 @@
     do {                                                                                           \
         NOTE(0, pool, attr);                                                                       \
         if (CTR_OK && (value) && (attr) == 4)                                                      \
-            ctr_arena->pool_threshold = c.c = *(const uint64_t *)(value);                          \
+            CTR_SEEN(pool_threshold, c.c = *(const uint64_t *)(value));                            \
     } while (0)
 #define POOL_GET(pool, attr, value)                                                                \
     do {                                                                                           \
         NOTE(0, pool, attr);                                                                       \
         if (CTR_OK && (value) && (attr) == 5)                                                      \
-            ctr_arena->pool_reserved = c.c = *(const uint64_t *)(value);                           \
+            CTR_SEEN(pool_reserved, c.c = *(const uint64_t *)(value));                             \
         if (CTR_OK && (value) && (attr) == 7)                                                      \
-            ctr_arena->pool_used = c.c = *(const uint64_t *)(value);                               \
+            CTR_SEEN(pool_used, c.c = *(const uint64_t *)(value));                                 \
     } while (0)
-#define CONTEXT_ENDED(x) (NOTE(0, x, 0), CTR_OK ? (void)CTR_ADD(ctr_arena->context_ends, 1) : (void)0)
+/* What lived in it went with it. */
+#define CONTEXT_ENDED(x) (c.b = 0, ENDED, CTR_OK ? (void)CTR_ADD(ctr_arena->context_ends, 1) : (void)0)
+#define CONTEXT_RESET(x) (NOTE(0, x, 0), CTR_OK ? (void)CTR_ADD(ctr_arena->context_ends, 1) : (void)0)

@@ -20,7 +20,7 @@
         c.fn = CTR_FN_##sym;                                                                       \
         c.t_ns = ctr_now();                                                                        \
         c.stream = c.a = c.b = c.c = c.key = 0;                                                    \
-        c.name = c.site = 0;                                                                       \
+        c.name = c.site = c.flags = 0;                                                                       \
         before;                                                                                    \
         CUresult r = CTR_CALL(CTR_FN_##sym, params) args;                                          \
         after;                                                                                     \

@@ -19,7 +19,7 @@
 #define CTR_COLD __attribute__((cold, noinline))
 #define CTR_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CTR_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define CTR_HANDLE_BIT (1ull << 63) /* sets handles of physical memory apart from addresses */
+#define CTR_ALWAYS static inline __attribute__((always_inline))
 
 enum ctr_fn {
 #define CTR_HOOK(sym, base, since, stream, cls, params, args, before, after) CTR_FN_##sym,
@@ -69,9 +69,10 @@ struct ctr_thread {
 struct ctr_call {
     int64_t t_ns;
     uint64_t stream, a, b, c;
-    uint32_t fn, name, site;
-    uint64_t key;          /* what a free took out of the live table, 0 is nothing ... */
-    struct ctw_live taken; /* ... until the driver agreed; set only with key */
+    uint32_t fn, name, site, flags;
+    const void *frame, *cfa; /* of the hook */
+    uint64_t key;            /* what a free took out of the live table, 0 is nothing ... */
+    struct ctw_live taken;   /* ... until the driver agreed; set only with key */
 };
 
 extern const struct ctr_name ctr_names[CTR_N_FNS];
@@ -81,7 +82,8 @@ extern struct ctw_arena *ctr_arena;
 extern struct ctw_layout ctr_at;
 extern __thread struct ctr_thread ctr_self __attribute__((tls_model("initial-exec")));
 
-#define CTR_TABLE(type, offset) ((type *)(void *)((char *)ctr_arena + ctr_at.offset))
+/* The offsets are constants: the compiler folds them. */
+#define CTR_TABLE(type, offset) ((type *)(void *)((char *)ctr_arena + ctw_layout().offset))
 #define CTR_ADD(p, n) __atomic_fetch_add(&(p), (n), __ATOMIC_RELAXED)
 
 /* start.c */
@@ -96,16 +98,20 @@ void ctr_build_index(void);
 /* table.c */
 uint32_t ctr_intern(const char *text);
 void ctr_name_handle(uint64_t handle, uint32_t name);
-uint32_t ctr_handle_name(uint64_t handle);
+uint32_t ctr_handle_name_slow(uint64_t handle);
 void ctr_allocated(struct ctr_call *c, struct ctr_thread *t, unsigned kind, uint64_t key,
-                   uint64_t bytes, const void *frame);
+                   uint64_t bytes);
+uint64_t ctr_array_bytes(uint64_t w, uint64_t h, uint64_t d, unsigned format, unsigned channels);
 void ctr_freeing(struct ctr_call *c, uint64_t key);
-void ctr_freed(struct ctr_call *c, struct ctr_thread *t, bool ok);
+void ctr_freed(struct ctr_call *c, struct ctr_thread *t, bool ok, bool object);
 /* site.c */
 void ctr_list_modules(void);
 void ctr_forget_modules(void);
 void ctr_find_stack(struct ctr_thread *t);
-uint32_t ctr_site(struct ctr_call *c, const struct ctr_thread *t, unsigned kind, const void *frame);
+uint32_t ctr_site(struct ctr_call *c, const struct ctr_thread *t, unsigned kind);
+void ctr_where_freed(const struct ctr_call *c, const struct ctr_thread *t,
+                     uint64_t out[CTW_FREE_ADDRS]);
+extern bool ctr_stacks;
 /* event.c */
 void ctr_failed(struct ctr_thread *t, const struct ctr_call *c, uint32_t result);
 void ctr_sample(int64_t now);
@@ -117,31 +123,55 @@ static inline int64_t ctr_now(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+CTR_ALWAYS uint32_t ctr_handle_name(uint64_t handle)
+{
+    const struct ctw_func *f = CTR_TABLE(struct ctw_func, off_funcs) +
+                               (ctw_hash(handle) & (CTW_FUNCS - 1));
+    return CTR_LIKELY(__atomic_load_n(&f->handle, __ATOMIC_RELAXED) == handle)
+               ? __atomic_load_n(&f->name, __ATOMIC_RELAXED) : ctr_handle_name_slow(handle);
+}
+
+/* A counter with one writer; others only read it. */
+CTR_ALWAYS void ctr_bump(uint64_t *counter, uint64_t n)
+{
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+
 /* NULL: this call is not recorded. */
-static inline struct ctr_thread *ctr_enter(uint32_t fn)
+CTR_ALWAYS struct ctr_thread *ctr_enter(uint32_t fn)
 {
     struct ctr_thread *t = &ctr_self;
     if (CTR_UNLIKELY(t->epoch != __atomic_load_n(&ctr_state->epoch, __ATOMIC_RELAXED)))
         return ctr_enter_slow(fn);
     if (CTR_UNLIKELY(t->depth)) {
-        t->ring->nested++;
+        CTR_ADD(t->ring->nested, 1);
         return (void *)0;
     }
     t->depth = 1;
     return t;
 }
 
-static inline void ctr_leave(struct ctr_thread *t, const struct ctr_call *c, uint32_t cls,
+/* A row is invalid until its number is stored again. */
+CTR_ALWAYS void ctr_unpublish(uint64_t *number)
+{
+#ifdef __SANITIZE_THREAD__
+    __atomic_exchange_n(number, 0, __ATOMIC_ACQ_REL); /* it knows no fences */
+#else
+    __atomic_store_n(number, 0, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
+}
+
+CTR_ALWAYS void ctr_leave(struct ctr_thread *t, const struct ctr_call *c, uint32_t cls,
                              uint32_t result)
 {
     struct ctw_ring *ring = t->ring;
     uint64_t number = ring->head;
     struct ctw_entry *e = &t->entries[number & t->mask];
-    __atomic_store_n(&e->seq, 0, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    ctr_unpublish(&e->seq);
     e->t_ns = c->t_ns;
     e->fn = (uint16_t)c->fn;
-    e->flags = 0;
+    e->flags = (uint16_t)c->flags;
     e->result = (int32_t)result;
     e->stream = c->stream;
     e->a = c->a;
@@ -151,11 +181,14 @@ static inline void ctr_leave(struct ctr_thread *t, const struct ctr_call *c, uin
     e->site = c->site;
     __atomic_store_n(&e->seq, number + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&ring->head, number + 1, __ATOMIC_RELEASE);
-    ring->count[cls]++;
-    ring->last_ns = c->t_ns;
-    if (CTR_UNLIKELY(result != CTR_SUCCESS))
-        ctr_failed(t, c, result);
-    if (CTR_UNLIKELY(c->t_ns - ctr_arena->sample_last[0] >= 100000000))
+    ctr_bump(&ring->count[cls], 1);
+    __atomic_store_n(&ring->last_ns, c->t_ns, __ATOMIC_RELAXED);
+    if (CTR_UNLIKELY(result != CTR_SUCCESS)) {
+        const struct ctr_call copy = *c; /* so that c itself can stay in registers */
+        ctr_failed(t, &copy, result);
+    }
+    if (CTR_UNLIKELY(c->t_ns - __atomic_load_n(&ctr_arena->sample_last[0], __ATOMIC_RELAXED) >=
+                     100000000))
         ctr_sample(c->t_ns);
     t->depth = 0;
 }

@@ -129,6 +129,7 @@ static void fill_header(struct ctw_arena *a)
         copy_text(hooks[i].name, ctr_names[i].sym, sizeof hooks[i].name);
         hooks[i].cls = ctr_names[i].cls;
     }
+    a->stacks = ctr_stacks;
     a->strings_used = 8; /* 0 is no string */
     for (uint32_t i = 0; i < CTW_LEVELS; i++)
         a->sample_last[i] = 0;
@@ -150,7 +151,7 @@ static enum ctr_reason open_arena(struct ctw_arena **out)
         return CTR_OFF_BAD_FILE;
     enum ctr_reason reason = CTR_ON;
     long slot = take_slot(run);
-    uint64_t offset = CTW_PAGE + (uint64_t)slot * ctr_at.bytes;
+    uint64_t offset = CTW_RUN_BYTES + (uint64_t)slot * ctr_at.bytes;
     if (slot < 0) {
         reason = CTR_OFF_NO_SLOT;
     } else if (CTR_SYS(SYS_lseek, fd, 0, SEEK_END) < (long)(offset + ctr_at.bytes) ||
@@ -337,6 +338,8 @@ __attribute__((constructor)) static void begin(void)
         copy_text(kept, path, sizeof kept);
         run_path = kept;
     }
+    const char *stacks = getenv("CUTRIAGE_RECORD_STACKS");
+    ctr_stacks = !(stacks && stacks[0] == '0' && !stacks[1]);
     run_fd = parse_number(getenv("CUTRIAGE_RECORD_FD"));
     ctr_at = ctw_layout();
     ctr_build_index();

@@ -11,7 +11,7 @@
 #include "base/error.h"
 
 /* Of one run, everything; beyond that the file is none of ours. */
-#define MAX_RECORD_BYTES (CTW_PAGE + CTW_MAX_SLOTS * ctw_layout().bytes)
+#define MAX_RECORD_BYTES (CTW_RUN_BYTES + CTW_MAX_SLOTS * ctw_layout().bytes)
 #define MAX_REPEATS 1000u
 
 typedef struct {

@@ -74,7 +74,7 @@ static void fill_run(struct ctw_run *run, const char *command)
 CtRecording *ct_recording_new(const char *file, const char *command, GError **error)
 {
     g_autoptr(CtRecording) r = g_new0(CtRecording, 1);
-    guint64 size = CTW_PAGE + CTW_MAX_SLOTS * ctw_layout().bytes;
+    guint64 size = CTW_RUN_BYTES + CTW_MAX_SLOTS * ctw_layout().bytes;
     r->owner = getpid();
     r->fd = open_store(file);
     if (r->fd < 0) {
@@ -230,7 +230,7 @@ CtRecordingTotals ct_recording_totals(const CtRecording *r)
 
 static guint64 used_bytes(const CtRecording *r)
 {
-    return CTW_PAGE + ct_recording_totals(r).processes * r->run->arena_bytes;
+    return CTW_RUN_BYTES + ct_recording_totals(r).processes * r->run->arena_bytes;
 }
 
 /* Pages of zeroes become holes: a record is mostly room. */

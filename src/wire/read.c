@@ -41,11 +41,17 @@ enum ctw_problem ctw_open(struct ctw_reader *r, const void *data, size_t len)
     r->run.command[sizeof r->run.command - 1] = 0;
     r->data = data;
     r->len = len;
-    uint64_t present = len > CTW_PAGE ? (len - CTW_PAGE + r->run.arena_bytes - 1) /
+    uint64_t present = len > CTW_RUN_BYTES ? (len - CTW_RUN_BYTES + r->run.arena_bytes - 1) /
                                             r->run.arena_bytes : 0;
     uint64_t n = r->run.claimed < r->run.max_slots ? r->run.claimed : r->run.max_slots;
     r->n_arenas = (unsigned)(n < present ? n : present);
     return CTW_OK;
+}
+
+/* The two were not read at one moment. */
+static uint64_t difference(uint64_t made, uint64_t ended)
+{
+    return made > ended ? made - ended : 0;
 }
 
 enum ctw_problem ctw_process_at(const struct ctw_reader *r, unsigned index, struct ctw_process *out)
@@ -53,7 +59,7 @@ enum ctw_problem ctw_process_at(const struct ctw_reader *r, unsigned index, stru
     memset(out, 0, sizeof *out);
     if (index >= r->n_arenas)
         return CTW_SHORT;
-    uint64_t at = CTW_PAGE + index * r->run.arena_bytes;
+    uint64_t at = CTW_RUN_BYTES + index * r->run.arena_bytes;
     if (at >= r->len || r->len - at < sizeof out->head)
         return CTW_SHORT;
     out->base = r->data + at;
@@ -64,6 +70,10 @@ enum ctw_problem ctw_process_at(const struct ctw_reader *r, unsigned index, stru
         return CTW_OTHER_VERSION;
     if (out->head.crc != ctw_crc(&out->head, offsetof(struct ctw_arena, crc)))
         return CTW_DAMAGED;
+    for (unsigned k = 0; k < CTW_N_KINDS; k++) {
+        out->head.live_count[k] = difference(out->head.made[k], out->head.ended[k]);
+        out->head.allocs += k < CTW_N_MEM ? out->head.made[k] : 0;
+    }
     out->head.exe[sizeof out->head.exe - 1] = 0;
     out->head.comm[sizeof out->head.comm - 1] = 0;
     out->layout = ctw_layout();
@@ -117,7 +127,7 @@ bool ctw_get_live(const struct ctw_process *p, unsigned i, uint64_t *out_key, st
 {
     uint64_t key;
     if (!get(p, p->layout.off_keys, i, CTW_LIVE, &key, sizeof key) || key <= 1 ||
-        !get(p, p->layout.off_live, i, CTW_LIVE, out, sizeof *out) || out->kind >= CTW_N_MEM)
+        !get(p, p->layout.off_live, i, CTW_LIVE, out, sizeof *out) || out->kind >= CTW_N_KINDS)
         return false;
     *out_key = key;
     return true;
@@ -126,8 +136,9 @@ bool ctw_get_live(const struct ctw_process *p, unsigned i, uint64_t *out_key, st
 bool ctw_get_site(const struct ctw_process *p, unsigned i, struct ctw_site *out)
 {
     if (!get(p, p->layout.off_sites, i, CTW_SITES, out, sizeof *out) || out->key <= 1 ||
-        out->kind >= CTW_N_MEM)
+        out->kind >= CTW_N_KINDS)
         return false;
+    out->live_count = difference(out->allocs, out->frees);
     if (out->n_addr > CTW_SITE_ADDRS)
         out->n_addr = CTW_SITE_ADDRS;
     return true;
@@ -136,6 +147,21 @@ bool ctw_get_site(const struct ctw_process *p, unsigned i, struct ctw_site *out)
 bool ctw_get_freed(const struct ctw_process *p, unsigned i, struct ctw_freed *out)
 {
     return get(p, p->layout.off_freed, i, CTW_FREED, out, sizeof *out) && out->ptr != 0;
+}
+
+bool ctw_get_slice(const struct ctw_process *p, unsigned i, struct ctw_slice *out)
+{
+    return get(p, p->layout.off_slices, i, CTW_SITES, out, sizeof *out) && out->len > 0 &&
+           out->len <= CTW_SLICE_BYTES;
+}
+
+bool ctw_get_outside(const struct ctw_reader *r, unsigned level, unsigned i, struct ctw_outside *out)
+{
+    uint64_t at = CTW_PAGE + ((uint64_t)level * CTW_OUTSIDE + i) * sizeof *out;
+    if (level >= CTW_OUTSIDE_LEVELS || i >= CTW_OUTSIDE || at > r->len || r->len - at < sizeof *out)
+        return false;
+    memcpy(out, r->data + at, sizeof *out);
+    return out->t_ns > 0;
 }
 
 bool ctw_get_module(const struct ctw_process *p, unsigned i, struct ctw_module *out)

@@ -48,6 +48,9 @@ bool ctw_get_entry(const struct ctw_process *p, unsigned ring, uint64_t back,
                    struct ctw_entry *out);
 bool ctw_get_live(const struct ctw_process *p, unsigned i, uint64_t *out_key, struct ctw_live *out);
 bool ctw_get_site(const struct ctw_process *p, unsigned i, struct ctw_site *out);
+bool ctw_get_slice(const struct ctw_process *p, unsigned site, struct ctw_slice *out);
+bool ctw_get_outside(const struct ctw_reader *r, unsigned level, unsigned i,
+                     struct ctw_outside *out);
 bool ctw_get_freed(const struct ctw_process *p, unsigned i, struct ctw_freed *out);
 bool ctw_get_module(const struct ctw_process *p, unsigned i, struct ctw_module *out);
 bool ctw_get_error(const struct ctw_process *p, unsigned i, struct ctw_error *out);

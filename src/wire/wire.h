@@ -13,10 +13,12 @@
 
 #include <stdint.h>
 
-#define CTW_VERSION 1u
+#define CTW_VERSION 2u
 #define CTW_RUN_MAGIC "CTRECRUN"
 #define CTW_ARENA_MAGIC "CTRARENA"
 #define CTW_PAGE 4096u
+#define CTW_OUTSIDE 4096u /* samples of each level that the parent takes: every 1 s, every 60 s */
+#define CTW_OUTSIDE_LEVELS 2u
 #define CTW_MAX_SLOTS 64u
 
 #define CTW_RINGS 128u
@@ -25,7 +27,9 @@
 #define CTW_WINDOW 32u         /* slots that a key may stand in, from its hash on */
 #define CTW_SITES 2048u        /* a power of two */
 #define CTW_SITE_ADDRS 12u
+#define CTW_FREE_ADDRS 6u
 #define CTW_MILESTONES 32u
+#define CTW_SLICE_BYTES 4048u /* of the stack, kept once for each site */
 #define CTW_STRINGS_BYTES (1u << 20)
 #define CTW_STRING_INDEX 16384u /* a power of two */
 #define CTW_STRING_MAX 1000u
@@ -37,7 +41,7 @@
 #define CTW_LEVEL_SAMPLES 1024u
 #define CTW_FREEZES 2u         /* of the first error, and of the first that breaks the context */
 #define CTW_FREEZE_ENTRIES 32u /* of each ring */
-#define CTW_HOOKS 256u         /* rows of the table of names, at most */
+#define CTW_HOOKS 512u         /* rows of the table of names, at most */
 
 enum ctw_class {
     CTW_CLASS_OTHER,
@@ -68,10 +72,32 @@ enum ctw_mem {
     CTW_MEM_ASYNC,
     CTW_MEM_POOL,
     CTW_MEM_PHYSICAL,
-    CTW_N_MEM
+    CTW_MEM_ARRAY,
+    CTW_MEM_EXTERNAL,
+    CTW_MEM_IPC,
+    CTW_N_MEM,
+    /* What lives as memory does, and stands in the same tables. Of these only mappings and
+     * reservations have bytes; they are counted in no total. */
+    CTW_OBJ_MAPPING = CTW_N_MEM,
+    CTW_OBJ_RESERVATION,
+    CTW_OBJ_STREAM,
+    CTW_OBJ_EVENT,
+    CTW_OBJ_CONTEXT,
+    CTW_OBJ_MODULE,
+    CTW_OBJ_LIBRARY,
+    CTW_OBJ_GRAPH,
+    CTW_OBJ_EXEC,
+    CTW_OBJ_POOL,
+    CTW_OBJ_SEMAPHORE,
+    CTW_N_KINDS
 };
 
-/* The run: page 0 of the file. */
+/* Keys of the live table: addresses as they are; handles carry their kind in the top byte, which no
+ * user address has. */
+#define CTW_KEY(kind, handle) ((uint64_t)(handle) ^ (uint64_t)(0x80u | (kind)) << 56)
+#define CTW_KEY_VALUE(key) ((key) & (((uint64_t)1 << 56) - 1))
+
+/* The run: page 0 of the file. Samples of the parent follow, then the arenas. */
 struct ctw_run {
     char magic[8];
     uint32_t version;
@@ -86,7 +112,16 @@ struct ctw_run {
     uint32_t claimed; /* slots taken */
     uint32_t refused; /* processes that found no slot */
     uint32_t no_space;
+    uint64_t outside_head[CTW_OUTSIDE_LEVELS];
 };
+
+#define CTW_RUN_BYTES                                                                              \
+    ((CTW_PAGE + CTW_OUTSIDE_LEVELS * CTW_OUTSIDE * 40u + CTW_PAGE - 1) / CTW_PAGE * CTW_PAGE)
+
+
+/* Flags of an entry: which of its fields holds the side of a copy that lies on the host. */
+#define CTW_HOST_IN_C 1u
+#define CTW_HOST_IN_STREAM 2u
 
 struct ctw_entry { /* 64 bytes */
     uint64_t seq;  /* number of the entry in its ring + 1; stored last */
@@ -111,7 +146,9 @@ struct ctw_ring { /* 256 bytes; its entries stand at off_entries */
     uint64_t errors_at; /* head at the last failing call */
     uint64_t count[CTW_N_CLASSES];
     char comm[16];
-    uint64_t spare[8];
+    uint64_t context;    /* as the thread last set it; 0 is not seen */
+    uint64_t after_loss; /* calls after the one that lost the context: nobody looked at its answer */
+    uint64_t spare[6];
 };
 
 struct ctw_live {
@@ -121,7 +158,7 @@ struct ctw_live {
     uint32_t tid;
     uint16_t kind, fn;
     uint32_t pad;
-    uint64_t stream;
+    uint64_t stream; /* of an object: the context of its thread */
 };
 
 struct ctw_milestone {
@@ -136,13 +173,21 @@ struct ctw_site {
     uint16_t kind, n_addr;
     int64_t first_ns, last_ns;
     uint64_t allocs, frees;
-    uint64_t live_bytes, live_count, total_bytes, peak_bytes;
+    uint64_t live_bytes, live_count, total_bytes, peak_bytes; /* live_count: by the reader */
     int64_t peak_ns;
     uint64_t largest_bytes;
     uint64_t addr[CTW_SITE_ADDRS]; /* return addresses, innermost first */
     /* When the allocs-th allocation made 1, 2, 4, 8 ...: growth is judged by the number of calls,
      * whatever their pace. */
     struct ctw_milestone mile[CTW_MILESTONES];
+};
+
+/* The stack at the first allocation of a site, from `from` on; the tool unwinds it. */
+struct ctw_slice {
+    uint64_t pc, cfa, fp, from;
+    uint32_t len; /* stored last */
+    uint32_t pad[3];
+    uint8_t bytes[CTW_SLICE_BYTES];
 };
 
 struct ctw_func {
@@ -154,7 +199,9 @@ struct ctw_func {
 struct ctw_freed {
     uint64_t ptr, bytes;
     int64_t alloc_ns, free_ns;
-    uint32_t site, tid;
+    uint32_t site, tid, alloc_tid;
+    uint16_t kind, fn; /* fn is the call that freed */
+    uint64_t from[CTW_FREE_ADDRS]; /* return addresses of the free, innermost first */
 };
 
 struct ctw_module {
@@ -180,12 +227,21 @@ struct ctw_sample {
     uint64_t pool_used, pool_reserved; /* as the program last asked for them; 0 is never */
 };
 
+/* What the parent sees from outside; 0 is not known. */
+struct ctw_outside {
+    int64_t t_ns; /* 0 is free; stored last */
+    uint64_t resident;       /* of the program and its descendants */
+    uint64_t device_used, device_total;
+    uint64_t device_process; /* what the driver counts to them */
+};
+
 struct ctw_freeze {
     uint32_t state; /* 0 free, 1 being written, 2 complete */
     uint32_t ring;
     struct ctw_entry call;
     uint64_t live_bytes[CTW_N_MEM];
     uint64_t free_bytes, total_bytes; /* device memory as the program last saw it; 0 is never */
+    uint64_t context;                 /* of the thread whose call failed */
     uint32_t tids[CTW_RINGS];
     struct ctw_entry last[CTW_RINGS][CTW_FREEZE_ENTRIES];
 };
@@ -213,7 +269,8 @@ struct ctw_arena {
     char comm[16];
     uint64_t off_hooks, off_rings, off_entries, off_keys, off_live, off_sites, off_strings;
     uint64_t off_string_index, off_funcs, off_freed, off_modules, off_errors, off_samples;
-    uint64_t off_freezes;
+    uint64_t off_freezes, off_slices;
+    uint32_t stacks; /* 0: sites are told apart by their caller alone */
     uint32_t crc; /* of all that stands before it */
     /* from here on it changes */
     uint32_t state; /* 1 recording, 2 the process ended by itself */
@@ -222,8 +279,11 @@ struct ctw_arena {
     uint32_t forked; /* 1: made by fork from a process that was recording */
     uint64_t freed_head, sample_head[CTW_LEVELS];
     int64_t sample_last[CTW_LEVELS];
-    uint64_t live_bytes[CTW_N_MEM], live_count[CTW_N_MEM], peak_bytes[CTW_N_MEM];
-    uint64_t allocs, frees, unknown_frees;
+    uint64_t live_bytes[CTW_N_KINDS], live_count[CTW_N_KINDS], peak_bytes[CTW_N_KINDS];
+    uint64_t made[CTW_N_KINDS], ended[CTW_N_KINDS];
+    int64_t peak_ns[CTW_N_KINDS];
+    uint64_t allocs; /* filled in by the reader, as live_count is: what was made less what ended */
+    uint64_t frees, unknown_frees;
     uint64_t free_bytes, total_bytes, pool_used, pool_reserved, pool_threshold;
     uint64_t context_ends; /* contexts destroyed or reset: their memory went with them */
     uint64_t dropped_rings, dropped_live, dropped_sites, dropped_strings, dropped_errors;
@@ -234,7 +294,7 @@ struct ctw_arena {
 struct ctw_layout {
     uint64_t off_hooks, off_rings, off_entries, off_keys, off_live, off_sites, off_strings;
     uint64_t off_string_index, off_funcs, off_freed, off_modules, off_errors, off_samples;
-    uint64_t off_freezes, bytes;
+    uint64_t off_freezes, off_slices, bytes;
 };
 
 static inline struct ctw_layout ctw_layout(void)
@@ -258,6 +318,7 @@ static inline struct ctw_layout ctw_layout(void)
     CTW_PLACE(off_errors, CTW_ERRORS * sizeof(struct ctw_error))
     CTW_PLACE(off_samples, CTW_LEVELS * CTW_LEVEL_SAMPLES * sizeof(struct ctw_sample))
     CTW_PLACE(off_freezes, CTW_FREEZES * sizeof(struct ctw_freeze))
+    CTW_PLACE(off_slices, CTW_SITES * sizeof(struct ctw_slice))
 #undef CTW_PLACE
     l.bytes = (at + CTW_PAGE - 1) & ~(uint64_t)(CTW_PAGE - 1);
     return l;
@@ -265,6 +326,8 @@ static inline struct ctw_layout ctw_layout(void)
 
 _Static_assert(sizeof(struct ctw_entry) == 64, "an entry is one cache line");
 _Static_assert(sizeof(struct ctw_ring) == 256, "rings do not share cache lines");
+_Static_assert(sizeof(struct ctw_outside) == 40, "see CTW_RUN_BYTES");
+_Static_assert(sizeof(struct ctw_slice) == 4096, "a slice is a page");
 _Static_assert(sizeof(struct ctw_arena) <= CTW_PAGE, "the header is one page");
 _Static_assert(sizeof(struct ctw_run) <= CTW_PAGE, "the header is one page");
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* N launches, or N pairs of allocation and free: what callgrind counts for a hook. */
+/* N launches, N registrations that are kept (an allocation for which the fake driver does
+ * nothing), or N pairs of allocation and free: what callgrind counts for a hook. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 CUresult cuInit(unsigned);
 CUresult cuMemAlloc_v2(CUdeviceptr *, size_t);
 CUresult cuMemFree_v2(CUdeviceptr);
+CUresult cuMemHostRegister_v2(void *, size_t, unsigned);
 CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                         unsigned, CUstream, void **, void **);
 
@@ -19,6 +21,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < n; i++) {
         if (argc > 1 && strcmp(argv[1], "launch") == 0) {
             cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+        } else if (argc > 1 && strcmp(argv[1], "keep") == 0) {
+            cuMemHostRegister_v2((void *)(uintptr_t)(0x10000000 + (uintptr_t)i * 4096), 4096, 0);
         } else if (cuMemAlloc_v2(&p, 64) == 0) {
             cuMemFree_v2(p);
         }

@@ -14,7 +14,7 @@
 static uint8_t *make(size_t *out_len)
 {
     struct ctw_layout l = ctw_layout();
-    size_t len = CTW_PAGE + l.bytes;
+    size_t len = CTW_RUN_BYTES + l.bytes;
     uint8_t *data = calloc(1, len);
     struct ctw_run *run = (void *)data;
     memcpy(run->magic, CTW_RUN_MAGIC, 8);
@@ -24,7 +24,7 @@ static uint8_t *make(size_t *out_len)
     strcpy(run->command, "./app");
     run->crc = ctw_crc(run, offsetof(struct ctw_run, crc));
     run->claimed = 1;
-    struct ctw_arena *a = (void *)(data + CTW_PAGE);
+    struct ctw_arena *a = (void *)(data + CTW_RUN_BYTES);
     memcpy(a->magic, CTW_ARENA_MAGIC, 8);
     a->version = CTW_VERSION;
     a->n_hooks = 1;
@@ -94,10 +94,10 @@ static void refuses_with_a_reason(void **state)
     data[100] ^= 1;
     assert_int_equal(ctw_open(&r, data, len), CTW_DAMAGED);
     data[100] ^= 1;
-    data[CTW_PAGE + 50] ^= 1;
+    data[CTW_RUN_BYTES + 50] ^= 1;
     assert_int_equal(ctw_open(&r, data, len), CTW_OK);
     assert_int_equal(ctw_process_at(&r, 0, &p), CTW_DAMAGED);
-    data[CTW_PAGE + 8 + CTW_PAGE] = 0;
+    data[CTW_RUN_BYTES + 8 + CTW_PAGE] = 0;
     free(data);
 }
 
