@@ -37,6 +37,10 @@ static gboolean is_outer(CtDigest *d, const CtTlEvent *e)
     return TRUE;
 }
 
+/* Who launched a piece of work, where no request did. */
+#define STRANGER G_MAXUINT32      /* another thread */
+#define BETWEEN (G_MAXUINT32 - 1) /* a thread of requests, between two of them */
+
 static void link_call(CtDigest *d, const CtTlEvent *e, gint at)
 {
     if (!d->link || e->correlation < d->link_min || e->correlation > d->link_max)
@@ -45,7 +49,9 @@ static void link_call(CtDigest *d, const CtTlEvent *e, gint at)
     if (*l)
         return;
     gint64 since = (e->t1 - d->t0) / 64;
-    *l = at >= 0 ? (guint32)at + 1 : G_MAXUINT32;
+    gboolean ours = g_hash_table_contains(d->request_tids, &e->tid) ||
+                    g_hash_table_contains(d->helpers, &e->tid);
+    *l = at >= 0 ? (guint32)at + 1 : ours ? BETWEEN : STRANGER;
     d->launched[e->correlation - d->link_min] = (guint32)CLAMP(since, 0, G_MAXUINT32);
 }
 
@@ -119,17 +125,27 @@ static gboolean on_host(const CtTlEvent *e, gpointer user)
 
 /* ---- the GPU ---- */
 
-static gint owner_of(CtDigest *d, const CtTlEvent *e)
+/* The request that the work belongs to, -1 for none. *out_host is the request from which it takes
+ * the GPU, -1 for none: late work of an earlier request of the same thread takes nothing. */
+static gint owner_of(CtDigest *d, const CtTlEvent *e, gint *out_host)
 {
-    if (d->link && e->correlation >= d->link_min && e->correlation <= d->link_max &&
-        e->correlation) {
-        guint32 l = d->link[e->correlation - d->link_min];
-        if (l == G_MAXUINT32)
-            return -1; /* launched outside of every request */
-        if (l)
-            return (gint)l - 1;
-    }
-    return ct_digest_request_at(d, e->tid, e->t0);
+    guint32 l = 0;
+    *out_host = -1;
+    if (d->link && e->correlation && e->correlation >= d->link_min &&
+        e->correlation <= d->link_max)
+        l = d->link[e->correlation - d->link_min];
+    if (!l)
+        return ct_digest_request_at(d, e->tid, e->t0);
+    if (l == BETWEEN)
+        return -1;
+    gint at = l == STRANGER ? -1 : (gint)l - 1;
+    const CtRequest *own = at >= 0 ? request(d, (guint)at) : NULL;
+    if (own && e->t0 >= own->t0 && e->t0 < own->t1)
+        return at;
+    gint host = ct_digest_request_at(d, G_MININT64, e->t0);
+    if (host >= 0 && (!own || request(d, (guint)host)->tid != own->tid))
+        *out_host = host;
+    return at;
 }
 
 static void keep_detail(CtDigest *d, guint at, const CtPair *p, double ns)
@@ -176,7 +192,7 @@ static void notice_stall(CtDigest *d, const CtTlEvent *e, CtRequest *r)
         r->stalled_ns += (float)stalled;
 }
 
-static void on_kernel(CtDigest *d, const CtTlEvent *e, gint at)
+static void on_kernel(CtDigest *d, const CtTlEvent *e, gint at, gint host)
 {
     double ns = (double)(e->t1 - e->t0);
     const CtPair *p = ct_pairs_get(&d->pairs, e->name, e->shape, FALSE);
@@ -194,10 +210,7 @@ static void on_kernel(CtDigest *d, const CtTlEvent *e, gint at)
         if (p && (r->slow || r->reference))
             keep_detail(d, (guint)at, p, ns);
     }
-    /* In whose time it ran, when that is not its owner's. */
-    gint host = at >= 0 && e->t0 >= request(d, (guint)at)->t0 && e->t0 < request(d, (guint)at)->t1
-                    ? at : ct_digest_request_at(d, G_MININT64, e->t0);
-    if (host >= 0 && host != at) {
+    if (host >= 0) {
         CtRequest *r = request(d, (guint)host);
         if (r->kernels && r->device != e->device)
             return; /* another GPU takes nothing from it */
@@ -233,11 +246,12 @@ static gboolean on_gpu(const CtTlEvent *e, gpointer user)
     CtDigest *d = user;
     if (e->t1 <= e->t0)
         return TRUE;
-    gint at = owner_of(d, e);
+    gint host;
+    gint at = owner_of(d, e, &host);
     if (e->kind == CT_TL_COPY)
         on_copy(d, e, at);
     else
-        on_kernel(d, e, at);
+        on_kernel(d, e, at, host);
     return TRUE;
 }
 

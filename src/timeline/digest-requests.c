@@ -178,10 +178,18 @@ typedef struct {
     double sum, lead; /* all threads */
 } Level;
 
-/* Operators of a framework are never what a user calls a request. */
+/* Operators, modules and functions that a profiler of a framework notes by itself: of one inference
+ * they repeat as well, and none of them is a request. */
 static gboolean is_operator(const char *name)
 {
-    return strstr(name, "::") || g_str_has_prefix(name, "aten") || g_str_has_suffix(name, ".py");
+    static const char *const prefixes[] = {"aten::", "at::", "c10", "autograd::", "torch::", "prim",
+                                           "nn.Module:", "<built-in", "gloo:", "nccl:", "cudnn",
+                                           "Optimizer.", "enumerate(", "torch/", "cuda", "hip",
+                                           "aten.", "record_param_comms", "[", "##"};
+    for (guint i = 0; i < G_N_ELEMENTS(prefixes); i++)
+        if (g_str_has_prefix(name, prefixes[i]))
+            return TRUE;
+    return strstr(name, ".py(") != NULL || strstr(name, "Backward") != NULL || strstr(name, "op_id = ") != NULL;
 }
 
 /* 0 for what cannot be the level of requests, 1 for what can. */
@@ -191,7 +199,7 @@ static double fitness(const CtDigest *d, const Level *l)
     if (l->n < MIN_REQUESTS || l->n > CT_DG_MAX_REQUESTS)
         return 0;
     double often = l->n >= 20 ? 1 : 0.6 + 0.4 * (double)(l->n - MIN_REQUESTS) / 15;
-    return often * (is_operator(name) ? 0.4 : 1);
+    return is_operator(name) ? 0 : often * (strstr(name, "::") ? 0.6 : 1);
 }
 
 static GArray *levels_of(CtDigest *d)
@@ -227,7 +235,7 @@ static guint32 best_level(CtDigest *d)
     }
     for (guint i = 0; i < levels->len; i++) {
         const Level *l = &g_array_index(levels, Level, i);
-        if (!l->group || l->lead * fitness(d, l) < 0.7 * most)
+        if (!l->group || fitness(d, l) <= 0 || l->lead * fitness(d, l) < 0.7 * most)
             continue;
         double each = l->sum / (double)l->n;
         if (each > mean) {
@@ -356,7 +364,7 @@ static int by_float(const void *a, const void *b)
 
 /* Pauses that are far longer than the usual ones part bursts; the cut stands where the sorted
  * pauses jump the most. */
-static void requests_of_bursts(CtDigest *d, const GArray *steps)
+static double burst_pause(const GArray *steps)
 {
     guint n = steps->len;
     g_autofree float *gap = g_new(float, n + 1);
@@ -372,12 +380,42 @@ static void requests_of_bursts(CtDigest *d, const GArray *steps)
             cut = i + 1;
         }
     }
-    if (!cut)
-        return;
+    return cut ? gap[cut] : 0;
+}
+
+/* Bursts of mostly one number of kernels are requests, whatever repeats inside them. */
+static gboolean bursts_are_alike(const GArray *steps, double pause)
+{
+    guint32 majority = 0, votes = 0, same = 0, bursts = 0, last = 0;
+    for (int round = 0; round < 2 && pause > 0; round++) {
+        last = 0;
+        for (guint32 i = 1; i < steps->len; i++) {
+            if (g_array_index(steps, Step, i).gap < pause)
+                continue;
+            guint32 size = i - last;
+            last = i;
+            if (round == 1) {
+                bursts++;
+                same += size == majority;
+            } else if (size == majority) {
+                votes++;
+            } else if (votes == 0) {
+                majority = size;
+                votes = 1;
+            } else {
+                votes--;
+            }
+        }
+    }
+    return bursts >= MIN_REQUESTS && majority >= 3 && same * 10 >= bursts * 7;
+}
+
+static void requests_of_bursts(CtDigest *d, const GArray *steps, double pause)
+{
     gint64 from = 0;
-    for (guint i = 0; i < n; i++) {
+    for (guint i = 0; i < steps->len && pause > 0; i++) {
         const Step *s = &g_array_index(steps, Step, i);
-        if (i && s->gap < gap[cut])
+        if (i && s->gap < pause)
             continue;
         if (from)
             add_request(d, from, s->t0 - (gint64)s->gap);
@@ -418,13 +456,14 @@ static gboolean requests_on_gpu(CtDigest *d, GError **error)
     gboolean ok = ct_digest_scan(d, CT_TL_BIT(CT_TL_KERNEL) | CT_TL_BIT(CT_TL_GRAPH) |
                                         CT_TL_BIT(CT_TL_SET), add_step, error);
     if (ok && s.steps->len >= 24) {
-        guint32 first = first_of_period(d, s.steps);
+        double pause = burst_pause(s.steps);
+        guint32 first = bursts_are_alike(s.steps, pause) ? 0 : first_of_period(d, s.steps);
         if (first) {
             requests_of_period(d, s.steps, first);
             d->how = g_strdup("pattern");
             cut_waits(d);
         } else {
-            requests_of_bursts(d, s.steps);
+            requests_of_bursts(d, s.steps, pause);
             d->how = g_strdup("burst");
         }
         d->request_name = g_strdup(first ? "period of the GPU's work" : "burst of GPU work");
