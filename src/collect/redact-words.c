@@ -175,6 +175,18 @@ gsize ct_redact_shaped_secret(CtRedact *r, const CtPlace *p, GString *out)
 
 /* ---- secrets by name ---- */
 
+/* "PGPASSWORD", "authtoken" */
+static gboolean secret_ending(const char *part)
+{
+    static const char *const ends[] = {"pass", "passwd", "password", "secret", "token", "apikey"};
+    if (strcmp(part, "bypass") == 0 || strcmp(part, "compass") == 0)
+        return FALSE;
+    for (gsize i = 0; i < G_N_ELEMENTS(ends); i++)
+        if (g_str_has_suffix(part, ends[i]))
+            return TRUE;
+    return FALSE;
+}
+
 /* Parts of a name, in the one spelling: "HF_TOKEN", "--api-key", "apiKey" all have their parts. */
 static gboolean secret_name(const char *name, gsize n)
 {
@@ -203,7 +215,7 @@ static gboolean secret_name(const char *name, gsize n)
             continue;
         if (strstr(harmless, word))
             return FALSE;
-        hit |= strstr(secret, word) != NULL;
+        hit |= strstr(secret, word) != NULL || secret_ending(parts[i]);
         if (strcmp(parts[i], "key") == 0 || strcmp(parts[i], "keys") == 0) {
             g_autofree char *other = i ? g_strconcat(" ", parts[i - 1], " ", NULL) : g_strdup("?");
             hit |= strstr(before_key, other) || (upper && i && n > 5);

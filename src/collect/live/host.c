@@ -224,11 +224,14 @@ static void run_limits(CtLive *live)
     ct_live_read(live, limits, 65536, &text, NULL);
     if (!text && !pid)
         ct_live_read(live, "/proc/1/limits", 65536, &text, NULL);
-    ct_live_text(live, limits, ct_live_pid(live) ? limits : "cat /proc/self/limits", text);
+    gboolean named = ct_live_pid(live) != 0; /* else the name stays the same from run to run */
+    g_autofree char *command = g_strconcat("cat ", limits, NULL);
+    ct_live_text(live, named ? limits : "/proc/self/limits",
+                 named ? command : "cat /proc/self/limits", text);
     ct_live_read(live, cgroup, 65536, &cgroup_text, NULL);
     if (!cgroup_text && !pid)
         ct_live_read(live, "/proc/1/cgroup", 65536, &cgroup_text, NULL);
-    ct_live_text(live, cgroup, "cat /proc/self/cgroup", cgroup_text);
+    ct_live_text(live, named ? cgroup : "/proc/self/cgroup", "cat /proc/self/cgroup", cgroup_text);
     ct_live_begin(live, "/sys/fs/cgroup", "grep -rsH . /sys/fs/cgroup");
     groups(live, cgroup_text ? cgroup_text : "0::/\n");
     ct_live_end(live, CT_OK, NULL);

@@ -166,7 +166,10 @@ static void file(Libraries *l, const char *folder, const char *name)
     g_autofree char *guess = NULL;
     if (!soname && strstr(base, ".so.")) { /* an empty stand-in of a copied tree */
         const char *at = strstr(base, ".so.") + 4;
-        guess = g_strndup(base, (gsize)(at - base) + strcspn(at, "."));
+        /* the driver's own libraries are .so.1 whatever their release */
+        guess = g_ascii_strtod(at, NULL) >= 100
+                    ? g_strdup_printf("%.*s1", (int)(at - base), base)
+                    : g_strndup(base, (gsize)(at - base) + strcspn(at, "."));
         soname = guess;
     }
     g_autofree char *choice = soname ? taken(l, soname) : NULL;

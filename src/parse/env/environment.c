@@ -49,6 +49,8 @@ static gboolean assignment(CtStr s)
 static int sniff(const CtSniff *sniff)
 {
     guint good = 0, lines = 0;
+    if (sniff->command && strstr(sniff->command, "/proc/cmdline"))
+        return 0; /* options of the kernel */
     if (ct_sniff_has(sniff, "VERSION_ID=") || ct_sniff_has(sniff, "DISTRIB_ID="))
         return 0; /* /etc/os-release */
     for (guint i = 0; i < sniff->n_lines; i++) {

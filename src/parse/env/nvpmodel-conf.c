@@ -41,8 +41,6 @@ static void header(State *st, CtEmit *emit, const CtLine *line, CtStr s)
     st->active = ct_str_ends(s, "ACTIVE");
     if (!st->active)
         return;
-    if (g_str_has_prefix(name.p, "MODE_"))
-        name = ct_str_from(name, 5);
     ct_emit_text(emit, line, NULL, "power.mode", name);
     ct_emit_field(emit, line, NULL, "power.mode.id", id);
 }

@@ -6,7 +6,7 @@
 
 static char *text_of(double value, const char *unit)
 {
-    return g_strdup_printf("%g %s", value, unit);
+    return g_strdup_printf("%.12g %s", value, unit);
 }
 
 static void quantity(const CtValues *v, const CtValue *of, const char *subject, const char *key,

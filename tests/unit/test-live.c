@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <glib/gstdio.h>
+
+#include "collect/live/ldcache.h"
+#include "collect/live/live-private.h"
+
+typedef struct {
+    char *root;
+    CtLiveOptions options;
+    CtLive live;
+} Tree;
+
+static int set_up(void **state)
+{
+    Tree *t = g_new0(Tree, 1);
+    t->root = g_dir_make_tmp("live-XXXXXX", NULL);
+    t->options.sysroot = t->root;
+    t->live = (CtLive){.options = &t->options, .out = -1};
+    t->live.root = open(t->root, O_RDONLY | O_DIRECTORY);
+    *state = t;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    Tree *t = *state;
+    g_autofree char *command = g_strdup_printf("rm -rf '%s'", t->root);
+    close(t->live.root);
+    int rc = system(command);
+    g_free(t->root);
+    g_free(t);
+    return rc;
+}
+
+static void put(Tree *t, const char *path, const char *text)
+{
+    g_autofree char *full = g_strconcat(t->root, path, NULL), *folder = g_path_get_dirname(full);
+    assert_int_equal(g_mkdir_with_parents(folder, 0700), 0);
+    assert_true(g_file_set_contents(full, text, -1, NULL));
+}
+
+static void point(Tree *t, const char *path, const char *target)
+{
+    g_autofree char *full = g_strconcat(t->root, path, NULL), *folder = g_path_get_dirname(full);
+    assert_int_equal(g_mkdir_with_parents(folder, 0700), 0);
+    assert_int_equal(symlink(target, full), 0);
+}
+
+static void test_links_stay_inside(void **state)
+{
+    Tree *t = *state;
+    put(t, "/etc/real", "inside\n");
+    point(t, "/a/absolute", "/etc/real");
+    point(t, "/a/up", "../../../../../../etc/real");
+    point(t, "/a/passwd", "/etc/passwd");
+    point(t, "/a/outside", "../../../../../../../../etc/hostname");
+    point(t, "/a/circle", "circle");
+    point(t, "/b", "/a");
+    static const char *const good[] = {"/a/absolute", "/a/up", "/b/absolute"};
+    for (gsize i = 0; i < G_N_ELEMENTS(good); i++) {
+        g_autofree char *line = ct_live_line(&t->live, good[i]);
+        assert_string_equal(line, "inside");
+    }
+    static const char *const bad[] = {"/a/passwd", "/a/outside", "/a/circle", "/b/passwd", "/none"};
+    for (gsize i = 0; i < G_N_ELEMENTS(bad); i++)
+        assert_null(ct_live_line(&t->live, bad[i]));
+    g_autofree char *real = ct_live_real(&t->live, "/b/up");
+    assert_string_equal(real, "/etc/real");
+    assert_null(ct_live_real(&t->live, "/a/circle"));
+}
+
+static void test_only_regular_files(void **state)
+{
+    Tree *t = *state;
+    g_autofree char *fifo = g_strconcat(t->root, "/fifo", NULL);
+    char *text;
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(ct_live_read(&t->live, "/fifo", 100, &text, NULL), CT_UNSUPPORTED);
+    assert_int_equal(ct_live_read(&t->live, "/", 100, &text, NULL), CT_UNSUPPORTED);
+    assert_int_equal(ct_live_read(&t->live, "/none", 100, &text, NULL), CT_ABSENT);
+    put(t, "/long", "0123456789");
+    assert_int_equal(ct_live_read(&t->live, "/long", 4, &text, NULL), CT_TRUNCATED);
+    assert_string_equal(text, "0123");
+    g_free(text);
+}
+
+static void test_values(void **state)
+{
+    Tree *t = *state;
+    g_autoptr(GString) out = g_string_new(NULL);
+    put(t, "/sys/one", "42\n");
+    put(t, "/sys/two", "a 1\nb 2\n");
+    put(t, "/sys/empty", "");
+    assert_int_equal(ct_live_value(&t->live, out, "/sys/one"), CT_OK);
+    assert_int_equal(ct_live_value(&t->live, out, "/sys/two"), CT_OK);
+    assert_int_equal(ct_live_value(&t->live, out, "/sys/none"), CT_ABSENT);
+    assert_string_equal(out->str, "/sys/one: 42\n/sys/two: a 1\n/sys/two: b 2\n");
+    assert_int_equal(ct_live_value(&t->live, NULL, "/sys/none"), CT_ABSENT);
+}
+
+static void test_glob_is_sorted(void **state)
+{
+    Tree *t = *state;
+    put(t, "/sys/z2/type", "b");
+    put(t, "/sys/z1/type", "a");
+    put(t, "/sys/other/type", "c");
+    g_autoptr(GPtrArray) all = ct_live_glob(&t->live, "/sys/z*/type");
+    assert_int_equal(all->len, 2);
+    assert_string_equal(g_ptr_array_index(all, 0), "/sys/z1/type");
+    g_autoptr(GPtrArray) none = ct_live_glob(&t->live, "/nowhere/*");
+    assert_int_equal(none->len, 0);
+}
+
+/* A capture of an empty and of a strange tree ends, and every collector has a status. */
+static void test_capture_of_nothing(void **state)
+{
+    Tree *t = *state;
+    put(t, "/etc/nvpmodel.conf", "< POWER_MODEL ID=");
+    put(t, "/var/lib/dpkg/status", "Package: \n\n\n\nVersion");
+    put(t, "/proc/driver/nvidia/version", "");
+    point(t, "/sys", "/sys");
+    g_autoptr(GError) error = NULL;
+    g_autoptr(CtLiveCapture) capture = ct_live_capture(&t->options, &error);
+    assert_non_null(capture);
+    assert_true(capture->runs->len > 10);
+    for (guint i = 0; i < capture->runs->len; i++) {
+        const CtLiveRun *run = g_ptr_array_index(capture->runs, i);
+        assert_true(run->status == CT_OK || run->status == CT_UNSUPPORTED);
+    }
+}
+
+static void test_no_tree_is_an_error(void **state)
+{
+    const CtLiveOptions options = {.sysroot = "/nonexistent/tree"};
+    g_autoptr(GError) error = NULL;
+    assert_null(ct_live_capture(&options, &error));
+    assert_non_null(error);
+}
+
+static void test_ldcache(void **state)
+{
+    guint8 data[48 + 24 + 40] = {0};
+    memcpy(data, "glibc-ld.so.cache1.1", 20);
+    data[20] = 1;
+    guint32 name = 48 + 24, path = name + 14;
+    memcpy(data + 48 + 4, &name, 4);
+    memcpy(data + 48 + 8, &path, 4);
+    memcpy(data + name, "libcudnn.so.9", 14);
+    memcpy(data + path, "/opt/libcudnn.so.9", 19);
+    g_autoptr(GHashTable) cache = ct_ldcache_parse(data, sizeof(data));
+    assert_string_equal(g_hash_table_lookup(cache, "libcudnn.so.9"), "/opt/libcudnn.so.9");
+    for (gsize cut = 0; cut < sizeof(data); cut++) {
+        g_autofree guint8 *copy = g_malloc(sizeof(data));
+        memcpy(copy, data, sizeof(data));
+        g_autoptr(GHashTable) part = ct_ldcache_parse(copy, cut);
+        memset(copy + MIN(cut, sizeof(data) - 4), 0xff, 4);
+        g_autoptr(GHashTable) wild = ct_ldcache_parse(copy, sizeof(data));
+        assert_non_null(part);
+        assert_non_null(wild);
+    }
+}
+
+int main(void)
+{
+#define TREE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TREE_TEST(test_links_stay_inside),  TREE_TEST(test_only_regular_files),
+        TREE_TEST(test_values),             TREE_TEST(test_glob_is_sorted),
+        TREE_TEST(test_capture_of_nothing), cmocka_unit_test(test_no_tree_is_an_error),
+        cmocka_unit_test(test_ldcache),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

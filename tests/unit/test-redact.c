@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "collect/redact.h"
+
+static const guint8 key[CT_REDACT_KEY] = {1, 2, 3, 4};
+
+static char *clean(const char *text)
+{
+    g_autoptr(CtRedact) r = ct_redact_new(key);
+    ct_redact_learn(r, CT_REDACT_USER, "annika");
+    ct_redact_learn(r, CT_REDACT_HOST, "rack4-node17");
+    ct_redact_look(r, text, strlen(text));
+    return ct_redact_text(r, text, strlen(text), NULL);
+}
+
+/* What must not survive, and the line it stands in. */
+static void test_secrets_go(void **state)
+{
+    static const struct {
+        const char *line, *secret;
+    } planted[] = {
+        {"HF_TOKEN=hf_QwErTyUiOpAsDfGhJkLzXcVbNm", "hf_QwErTyUiOpAsDfGhJkLzXcVbNm"},
+        {"WANDB_API_KEY=0123456789abcdef0123456789abcdef01234567", "0123456789abcdef0123456789abcdef"},
+        {"export AWS_SECRET_ACCESS_KEY='wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLE'", "wJalrXUtnFEMI"},
+        {"AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"},
+        {"NGC_API_KEY=nvapi-abcdefghijklmnopqrstuvwxyz012345", "nvapi-abcdefghij"},
+        {"POSTGRES_PASSWORD=tr0ub4dor&3", "tr0ub4dor"},
+        {"PGPASS=s3same!", "s3same"},
+        {"python serve.py --password hunter2-long --port 80", "hunter2-long"},
+        {"./app --api-key=zzTopSecret99", "zzTopSecret99"},
+        {"curl -H 'Authorization: Bearer abcdef0123456789abcdef'", "abcdef0123456789abcdef"},
+        {"\"auth_token\": \"q9w8e7r6t5y4\"", "q9w8e7r6t5y4"},
+        {"git clone https://bob:glpw12345678@git.example.org/x.git", "glpw12345678"},
+        {"OPENAI_API_KEY=sk-proj-abcdefghijklmnopqrstuvwxyz0123", "sk-proj-abcdefg"},
+        {"token ghp_0123456789abcdefghijABCDEFGHIJ012345", "ghp_0123456789"},
+        {"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJl", "eyJzdWIi"},
+        {"/home/annika/models/x.onnx", "annika"},
+        {"/home/zhang.wei/run.py", "zhang.wei"},
+        {"C:\\Users\\Petra\\x.log", "Petra"},
+        {"root@rack4-node17:~# ls", "rack4-node17"},
+        {"mail to petra.k@example.org now", "petra.k"},
+        {"mail to petra.k@example.org now", "example.org"},
+        {"Nov 30 22:25:32 edge-box-3 kernel: NVRM: x", "edge-box-3"},
+        {"2025-11-30T22:25:32+00:00 edge-box-4 kernel: x", "edge-box-4"},
+        {"Linux lab-pc-9 5.15.0-91-generic #101-Ubuntu SMP x86_64", "lab-pc-9"},
+        {"HOSTNAME=trainer-0a", "trainer-0a"},
+        {"inet 192.168.17.4/24 brd 192.168.17.255", "192.168.17.4"},
+        {"connect to 10.24.0.7 failed", "10.24.0.7"},
+        {"NCCL INFO NET/Socket : Using [0]eth0:10.1.2.3<0>", "10.1.2.3"},
+        {"MASTER_ADDR=172.20.3.4", "172.20.3.4"},
+        {"server at 203.0.113.77:8000", "203.0.113.77"},
+        {"inet6 fe80::5054:ff:fe12:3456/64", "fe80::5054"},
+        {"listen [2400:cb00:2048:1::c629:d7a2]:80", "2400:cb00"},
+        {"link/ether 52:54:00:ab:cd:ef brd ff:ff:ff:ff:ff:ff", "52:54:00:ab:cd:ef"},
+        {"    Serial Number                         : 1652921047311", "1652921047311"},
+        {"NVRM: GPU serial number is 0324018045603.", "0324018045603"},
+        {"GPU 0: NVIDIA A100 (UUID: GPU-4f1c2d3e-5a6b-7c8d-9e0f-1a2b3c4d5e6f)", "4f1c2d3e"},
+        {"MIG 1g.10gb Device 0: (UUID: MIG-0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9)", "0a1b2c3d-4e5f"},
+        {"0::/system.slice/docker-"
+         "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08.scope",
+         "9f86d081884c"},
+        {"/kubepods.slice/kubepods-pod1b2c3d4e_5f60_7182_93a4_b5c6d7e8f901.slice", "1b2c3d4e_5f60"},
+        {"-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nabcd\n-----END RSA PRIVATE KEY-----", "MIIEow"},
+        {"user annika started it", "annika"},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(planted); i++) {
+        g_autofree char *out = clean(planted[i].line);
+        if (strstr(out, planted[i].secret))
+            print_error("left in: %s\n", out);
+        assert_null(strstr(out, planted[i].secret));
+    }
+}
+
+/* Lines that must come out as they went in. */
+static void test_values_stay(void **state)
+{
+    static const char *const lines[] = {
+        "TensorRT 10.3.0.26 built with CUDA 12.5",
+        "libnvinfer.so.10.3.0.26 => /usr/lib/x86_64-linux-gnu/libnvinfer.so.10.3.0.26",
+        "ii  libcudnn8  8.9.7.29-1+cuda12.2 amd64",
+        "ii  libnvinfer10 10.3.0.30-1+cuda12.5 arm64",
+        "nvidia-cudnn-cu12==8.9.2.26",
+        "tensorrt 10.0.1.6",
+        "Version: 10.3.0.26",
+        "TRT_VERSION=10.3.0.26",
+        "TENSORRT_ROOT=/opt/TensorRT-10.3.0.26",
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.90.07  Fri May 31 09:35:42 UTC 2024",
+        "VBIOS Version : 96.00.89.00.01",
+        "Video BIOS: \t 92.00.a0.00.05",
+        "GPU 00000000:3B:00.0",
+        "/sys/bus/pci/devices/0000:3b:00.0/vendor: 0x10de",
+        "NVRM: Xid (PCI:0000:17:00): 79, pid=1234, name=python, GPU has fallen off the bus.",
+        "CPU@40.5C gpu@47.1C PMIC@100C 35%@729 VDD_IN 4976mW/4976mW",
+        "memcpy@GLIBC_2.14 and foo@@CUDA_12",
+        "getty@tty1.service loaded active running",
+        "user@1000.service active",
+        "max_new_tokens=512 num_tokens: 4096 TOKENIZERS_PARALLELISM=false",
+        "PWD=/workspace OLDPWD=/tmp",
+        "KEY_LENGTH=2048 token_limit=100000",
+        "127.0.0.1:8000 0.0.0.0 ::1 localhost",
+        "build-id=1f3a9c2b4d5e6f708192a3b4c5d6e7f801234567 size=1024",
+        "sha256=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "c10::cuda::CUDAException at::native::add std::vector<int>::push_back",
+        "/home/ubuntu/app.py /home/nvidia/x /root/y",
+        "12:34:56 up 61 days",
+        "2024-01-01 12:00:00 INFO loader: ready",
+        "serial8250: ttyS0 at I/O 0x3f8",
+        "Serial: 8250/16550 driver, 4 ports",
+        "R36 (release), REVISION: 4.7, GCID: 42132812, BOARD: generic",
+        "nvidia-l4t-core 36.4.7-20250918154033",
+        "RAM 3503/7337MB (lfb 7x1MB) SWAP 430/3668MB (cached 1MB) CPU [11%@729,13%@729]",
+        "00000000-0000-0000-0000-000000000000",
+        "deadbeef:cafe 0x7f1234567890",
+        "AUTHOR=someone authors: several",
+        "pass: 3 fail: 0",
+        "GPU0 X NV18 NV18 SYS 0-47,96-143 0",
+        "1 2 3.4 5.6.7 8.9.10",
+        "nccl version 2.20.5+cuda12.4",
+        "Driver Version: 535.161.08   CUDA Version: 12.2",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++) {
+        g_autofree char *out = clean(lines[i]);
+        assert_string_equal(out, lines[i]);
+    }
+}
+
+static void test_same_thing_same_stand_in(void **state)
+{
+    g_autofree char *out = clean("ssh petra@lab-12\n/home/petra/a\nGPU-4f1c2d3e-5a6b-7c8d-9e0f-"
+                                 "1a2b3c4d5e6f\nGPU-4f1c2d3e-5a6b-7c8d-9e0f-1a2b3c4d5e6f\n");
+    g_auto(GStrv) lines = g_strsplit(out, "\n", -1);
+    g_autofree char *user = g_strndup(lines[0] + 4, strlen("user-00000000"));
+    assert_true(g_str_has_prefix(user, "user-"));
+    assert_non_null(strstr(lines[1], user));
+    assert_string_equal(lines[2], lines[3]);
+    assert_true(g_str_has_prefix(lines[2], "GPU-"));
+    assert_int_equal(strlen(lines[2]), 40);
+}
+
+/* A case that was redacted when it was taken is shared later: nothing changes twice. */
+static void test_twice_is_once(void **state)
+{
+    const char *text = "ssh petra@lab-12 HF_TOKEN=hf_QwErTyUiOpAsDfGhJkLzXcVbNm\n"
+                       "inet 192.168.17.4/24 52:54:00:ab:cd:ef fe80::5054:ff:fe12:3456\n";
+    g_autofree char *once = clean(text), *twice = clean(once);
+    assert_string_equal(once, twice);
+}
+
+/* A name that is given away late goes from what stands before it too. */
+static void test_learns_from_behind(void **state)
+{
+    g_autofree char *out = clean("started by petrosyan\nUSER=petrosyan\n");
+    assert_null(strstr(out, "petrosyan"));
+}
+
+static void test_keys_differ(void **state)
+{
+    const guint8 other[CT_REDACT_KEY] = {9};
+    g_autoptr(CtRedact) a = ct_redact_new(key), b = ct_redact_new(other);
+    const char *text = "/home/petra/x";
+    g_autofree char *x = ct_redact_text(a, text, strlen(text), NULL);
+    g_autofree char *y = ct_redact_text(b, text, strlen(text), NULL);
+    assert_string_not_equal(x, y);
+}
+
+static void test_bytes_of_any_kind(void **state)
+{
+    g_autoptr(CtRedact) r = ct_redact_new(key);
+    g_autofree char *noise = g_malloc(65536);
+    guint32 seed = 7;
+    for (int i = 0; i < 65536; i++)
+        noise[i] = (char)((seed = seed * 1664525 + 1013904223) >> 24);
+    ct_redact_look(r, noise, 65536);
+    g_autofree char *out = ct_redact_text(r, noise, 65536, NULL);
+    assert_non_null(out);
+    gsize len;
+    g_autofree char *none = ct_redact_text(r, "", 0, &len);
+    assert_int_equal(len, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_secrets_go),
+        cmocka_unit_test(test_values_stay),
+        cmocka_unit_test(test_same_thing_same_stand_in),
+        cmocka_unit_test(test_twice_is_once),
+        cmocka_unit_test(test_learns_from_behind),
+        cmocka_unit_test(test_keys_differ),
+        cmocka_unit_test(test_bytes_of_any_kind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
