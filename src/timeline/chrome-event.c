@@ -423,9 +423,9 @@ static void metadata(CtChrome *c, const Raw *r)
         at = strstr(text, "/device:GPU:");
         at = at ? at + 12 : (at = strstr(text, "/gpu:")) ? at + 5 : NULL;
         if (at && g_ascii_isdigit(*at)) {
-            CtTlThread *all = &g_array_index(
-                c->store.threads, CtTlThread,
-                ct_tl_store_thread(&c->store, id_of(c, &r->pid), G_MININT64));
+            /* Not within the macro: it reads the address first, and the array may move. */
+            guint32 whole = ct_tl_store_thread(&c->store, id_of(c, &r->pid), G_MININT64);
+            CtTlThread *all = &g_array_index(c->store.threads, CtTlThread, whole);
             all->device = (gint32)g_ascii_strtoll(at, NULL, 10);
             all->stream = strstr(text, "stream:") || strstr(text, "memcpy") ? 0 : -1;
             c->flavour = CT_CHROME_TENSORFLOW;

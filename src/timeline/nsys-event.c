@@ -108,11 +108,16 @@ static CtTlCall call_of(CtNsys *n, guint32 name)
     return (CtTlCall)(n->call_kind[name] - 1);
 }
 
+/* Not a mark, a category or a name of something. */
+static gboolean is_range(gint64 type)
+{
+    return type == 59 || type == 60 || type == 70 || type == 71;
+}
+
 static gboolean range(CtNsys *n, const CtNsysTable *t, const CtPagesRow *row, CtTlEvent *e)
 {
-    gint64 type = get(t, row, F_EVENT_TYPE, 59);
-    if (type != 59 && type != 60 && type != 70 && type != 71)
-        return FALSE; /* marks, categories, names of things */
+    if (!is_range(get(t, row, F_EVENT_TYPE, 59)))
+        return FALSE;
     e->name = text_of(n, t, row, F_TEXT);
     if (!e->name)
         e->name = text_of(n, t, row, F_TEXT_ID);
@@ -142,7 +147,7 @@ gboolean ct_nsys_event(CtNsys *n, const CtNsysTable *t, const CtPagesRow *row, C
     if (start == G_MININT64)
         return FALSE;
     if (end == G_MININT64) {
-        n->open_ranges += t->kind == CT_TL_RANGE && get(t, row, F_EVENT_TYPE, 0) >= 59;
+        n->open_ranges += t->kind == CT_TL_RANGE && is_range(get(t, row, F_EVENT_TYPE, 0));
         if (t->column[F_END] >= 0)
             return FALSE;
         end = start;
