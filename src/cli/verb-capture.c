@@ -3,14 +3,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/capture-command.h"
 #include "cli/capture-print.h"
 #include "cli/capture.h"
 #include "cli/cli.h"
 
 typedef struct {
     CtCaptureOptions capture;
+    CtCommandOptions command;
     char *output, *lang;
-    gboolean force, json, baseline;
+    gboolean force, json, baseline, command_given;
 } Options;
 
 static void options_clear(Options *o)
@@ -49,11 +51,14 @@ static int finish(const Options *o, const CtLiveCapture *capture, CtRedact *reda
     g_autofree char *text =
         o->json ? ct_capture_json(capture, gather->ev, saved ? path : NULL, replaced, redact != NULL)
                 : ct_capture_summary(capture, gather->ev, saved ? path : NULL, replaced, lang);
-    code = ct_cli_print(text, CT_EXIT_NOTHING);
+    if (o->command_given && !o->json)
+        fputs(text, stderr); /* standard output is the program's */
+    else
+        code = ct_cli_print(text, CT_EXIT_NOTHING);
     return saved ? code : ct_cli_fail("capture", error);
 }
 
-static int capture(const Options *o, const char *const *paths)
+static int capture(const Options *o, const char *const *paths, char **command)
 {
     int code = 0;
     g_autofree char *path = o->output ? g_strdup(o->output)
@@ -64,14 +69,24 @@ static int capture(const Options *o, const char *const *paths)
                             g_get_user_data_dir());
     if (!o->baseline && !output_is_free(path, o->force, &code))
         return code;
-    g_autoptr(CtLiveCapture) taken = ct_capture_fetch("capture", &o->capture, paths, &code);
+    g_auto(CtCommandResult) result = {0};
+    if (command && !ct_command_run_all("capture", command, &o->command, o->json, &result, &code))
+        return code;
+    g_autoptr(GPtrArray) all = ct_command_paths(command, paths);
+    g_autoptr(CtLiveCapture) taken = ct_capture_fetch("capture", &o->capture,
+                                                      (const char *const *)all->pdata, &code);
     if (!taken)
         return code;
+    if (command)
+        ct_command_add(&result, taken);
     g_autoptr(CtRedact) redact = o->capture.no_redact ? NULL : ct_capture_redactor();
     g_auto(CtGather) gather = {0};
     if (!ct_capture_read("capture", &o->capture, taken, redact, TRUE, &gather, &code))
         return code;
-    return finish(o, taken, redact, &gather, path);
+    code = finish(o, taken, redact, &gather, path);
+    if (command && result.ends->len > 1 && !o->json)
+        fputs(result.summary, stderr);
+    return command && code == CT_EXIT_NOTHING ? ct_command_exit(&result) : code;
 }
 
 static int run(int argc, char **argv)
@@ -82,6 +97,7 @@ static int run(int argc, char **argv)
         {"output", 'o', 0, G_OPTION_ARG_FILENAME, &o.output, "Where the case goes", "FILE"},
         {"force", 'f', 0, G_OPTION_ARG_NONE, &o.force, "Replace an existing case", NULL},
         CT_CAPTURE_ENTRIES(&o.capture),
+        CT_COMMAND_ENTRIES(&o.command),
         {"no-redact", 0, 0, G_OPTION_ARG_NONE, &o.capture.no_redact,
          "Keep names, addresses, serials", NULL},
         {"baseline", 0, 0, G_OPTION_ARG_NONE, &o.baseline, "Store as the known-good state", NULL},
@@ -93,21 +109,31 @@ static int run(int argc, char **argv)
     };
     const CtVerbHelp help = {
         .verb = "capture",
-        .args = "[FILE...]",
+        .args = "[FILE...] [-- COMMAND [ARG...]]",
         .summary = "Writes the state of this machine into a case file. FILEs are engines, models\n"
                    "or programs to look at too. Needs no root; says what root would add.",
         .examples = "  cutriage capture\n"
                     "  cutriage capture -o node7.case --pid 4711\n"
+                    "  cutriage capture --repeat 10 -- ./app --batch 8\n"
                     "  cutriage capture --sysroot ./copied-tree\n"
                     "  cutriage capture --baseline\n",
-        .notes = "Exit code: 0 written, 2 usage, 4 the case could not be written.",
+        .notes = "Exit code: 0 written, 2 usage, 4 the case could not be written. With COMMAND its\n"
+                 "own, 128 + N when signal N ended it; with --repeat 1 when a run failed, else 0.",
         .entries = entries,
     };
-    if (!ct_cli_options(&help, &argc, &argv, &code))
+    int own = ct_command_split(argc, argv);
+    char **command = own < argc ? argv + own + 1 : NULL;
+    g_autofree char **mine = g_new0(char *, (gsize)own + 1);
+    memcpy(mine, argv, (gsize)own * sizeof *mine);
+    char **words = mine;
+    if (!ct_cli_options(&help, &own, &words, &code))
         return code;
+    o.command_given = command != NULL;
+    if (!command && (o.command.repeat || o.command.no_stacks))
+        return ct_cli_usage("capture", "--repeat and --no-stacks need a program: -- COMMAND");
     if (!ct_capture_options_check("capture", &o.capture, &code))
         return code;
-    return capture(&o, (const char *const *)argv + 1);
+    return capture(&o, (const char *const *)words + 1, command);
 }
 
 const CtVerb ct_verb_capture = {
