@@ -71,7 +71,11 @@ void ct_columns_read(CtEvidence *ev, guint index, CtColumns *out)
         points[n] = (Point){t, v->value[i], v->line[i], n};
         n++;
     }
-    qsort(points, n, sizeof *points, by_time);
+    gsize ordered = 1;
+    while (ordered < n && points[ordered].t >= points[ordered - 1].t)
+        ordered++;
+    if (ordered < n)
+        qsort(points, n, sizeof *points, by_time);
 
     out->n = n;
     out->t = g_new(double, n + 1);

@@ -72,14 +72,18 @@ static gboolean read_slow(CtEvidence *ev, const CtColumns *c, Slow *out)
     return out->w->len > 0;
 }
 
+/* Windows are in order and apart from each other. */
 static gint window_at(const Slow *s, double t, double before, double after)
 {
-    for (guint i = 0; i < s->w->len; i++) {
-        const Window *w = &g_array_index(s->w, Window, i);
-        if (t >= w->t0 - before && t <= w->t1 + after)
-            return (gint)i;
+    guint lo = 0, hi = s->w->len;
+    while (lo < hi) {
+        guint mid = lo + (hi - lo) / 2;
+        if (g_array_index(s->w, Window, mid).t1 + after < t)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
-    return -1;
+    return lo < s->w->len && t >= g_array_index(s->w, Window, lo).t0 - before ? (gint)lo : -1;
 }
 
 static double covered_share(const Slow *s, double before, double after)
@@ -95,7 +99,7 @@ static double covered_share(const Slow *s, double before, double after)
 typedef struct {
     const char *other, *kind, *subject, *how;
     guint n, k, hit_windows;
-    double chance, inside, outside;
+    double chance, inside, outside, lag; /* seconds by which the other goes before */
 } Match;
 
 static gint64 report(CtEvidence *ev, const Slow *s, const Match *m)
@@ -110,9 +114,9 @@ static gint64 report(CtEvidence *ev, const Slow *s, const Match *m)
                                m->other, m->hit_windows, s->w->len);
     g_autofree char *detail = g_strdup_printf(
         "{\"metric\":\"%s\",\"other\":\"%s\",\"other_kind\":\"%s\",\"how\":\"%s\",\"n\":%u,\"k\":%u,"
-        "\"windows\":%u,\"hit_windows\":%u,\"inside\":%.6g,\"outside\":%.6g}",
+        "\"windows\":%u,\"hit_windows\":%u,\"inside\":%.6g,\"outside\":%.6g,\"lag_s\":%.3g}",
         s->metric, m->other, m->kind, m->how, m->n, m->k, s->w->len, m->hit_windows, m->inside,
-        m->outside);
+        m->outside, m->lag);
     gint64 id = ct_evidence_add_finding(
         ev, &(CtFindingRow){
                 .analyzer = "coincidence",
@@ -163,45 +167,101 @@ static void with_counter(CtEvidence *ev, const Slow *s, const CtColumns *c)
     g_array_unref(lines);
 }
 
-/* A level inside the slow stretches against outside: rank test over stretches, not over samples,
- * because neighbouring samples are not independent. */
-static void with_level(CtEvidence *ev, const Slow *s, const CtColumns *c)
+typedef struct {
+    double inside, outside, share; /* medians; part of the inside beyond the outside's range */
+    gsize n_in, beyond, example;
+} Level;
+
+/* The series as it was `lag` seconds before: inside the slow stretches against outside. With
+ * `turn` the stretches are moved round the span, for what accident would give. */
+static gboolean level_at(const Slow *s, const CtColumns *c, double lag, double turn, gsize stride,
+                         double *in, double *out, Level *l)
 {
-    double step = ct_columns_interval(c);
-    g_autofree double *out = g_new(double, c->n + 1);
-    g_autofree double *in = g_new(double, c->n + 1);
-    gsize n_out = 0, n_in = 0, example = 0;
-    for (gsize i = 0; i < c->n; i++) {
-        if (c->t[i] < s->from || c->t[i] > s->to)
+    double step = ct_columns_interval(c), span = s->to - s->from;
+    gsize n_out = 0;
+    *l = (Level){0};
+    for (gsize i = 0; i < c->n; i += stride) {
+        double t = c->t[i] + lag;
+        if (t < s->from || t > s->to)
             continue;
-        if (window_at(s, c->t[i], 0, MIN(step, 2 * s->pad)) >= 0) {
-            in[n_in++] = c->x[i];
-            example = i;
+        if (turn > 0)
+            t = t + turn > s->to ? t + turn - span : t + turn;
+        if (window_at(s, t, 0, MIN(step, 2 * s->pad)) >= 0) {
+            in[l->n_in++] = c->x[i];
+            l->example = i;
         } else {
             out[n_out++] = c->x[i];
         }
     }
-    if (n_in < 3 || n_out < 5)
-        return;
-    double a = ct_median(in, n_in), b = ct_median(out, n_out), spread = ct_mad(out, n_out, b);
+    if (l->n_in < 3 || n_out < 5)
+        return FALSE;
+    double a = ct_median(in, l->n_in), b = ct_median(out, n_out), spread = ct_mad(out, n_out, b);
     double size = fabs(a - b) / (spread + 0.01 * fabs(b) + 1e-9);
     /* Share of inside samples beyond the outside's 5..95 % band, on the side of the shift. */
-    double lo = ct_quantile(out, n_out, 0.05), hi = ct_quantile(out, n_out, 0.95);
-    guint beyond = 0;
-    for (gsize i = 0; i < n_in; i++)
-        beyond += a > b ? in[i] > hi : in[i] < lo;
-    if (size < 3 || beyond * 10 < n_in * 7 || fabs(a - b) < 0.05 * MAX(fabs(a), fabs(b)))
+    double edge = ct_quantile(out, n_out, a > b ? 0.95 : 0.05);
+    for (gsize i = 0; i < l->n_in; i++)
+        l->beyond += a > b ? in[i] > edge : in[i] < edge;
+    l->inside = a;
+    l->outside = b;
+    l->share = (double)l->beyond / (double)l->n_in;
+    return size >= 3 && l->share >= 0.7 && fabs(a - b) >= 0.05 * MAX(fabs(a), fabs(b));
+}
+
+#define TURNS 48
+
+/* How often stretches of the same lengths, put elsewhere, fit as well: neighbouring samples are
+ * not independent, so this is asked of the series itself. */
+static double chance_of_level(const Slow *s, const CtColumns *c, double lag, double share,
+                              double *in, double *out)
+{
+    guint as_good = 0;
+    gsize stride = MAX(c->n / 20000, 1);
+    double span = s->to - s->from, near = 2 * ct_columns_interval(c) + s->pad;
+    for (guint k = 1; k < TURNS; k++) {
+        Level l;
+        double turn = span * k / TURNS;
+        if (turn > near && span - turn > near && level_at(s, c, lag, turn, stride, in, out, &l))
+            as_good += l.share >= share - 1e-9;
+    }
+    return (1.0 + as_good) / TURNS;
+}
+
+/* What goes before its effect or is reported after it: the lag that fits best, none where it does
+ * nearly as well. */
+static void with_level(CtEvidence *ev, const Slow *s, const CtColumns *c)
+{
+    double step = MAX(ct_columns_interval(c), s->pad), span = s->to - s->from;
+    const double lags[] = {0, step, -step, 2 * step, -2 * step, 5, -5, 15, -15, 60};
+    g_autofree double *out = g_new(double, c->n + 1);
+    g_autofree double *in = g_new(double, c->n + 1);
+    Level best = {0}, l;
+    double lag = 0;
+    guint tried = 0;
+    for (guint i = 0; i < G_N_ELEMENTS(lags); i++) {
+        if (fabs(lags[i]) > span / 8 || (i > 4 && fabs(lags[i]) < 3 * step))
+            continue;
+        tried++;
+        if (level_at(s, c, lags[i], 0, 1, in, out, &l) && l.share > best.share + 0.1) {
+            best = l;
+            lag = lags[i];
+        }
+    }
+    if (best.n_in == 0)
         return;
-    guint episodes = MIN(s->w->len, (guint)n_in);
+    guint episodes = MIN(s->w->len, (guint)best.n_in);
+    double elsewhere = chance_of_level(s, c, lag, best.share, in, out);
+    if (elsewhere > 0.15 && episodes > 1)
+        return;
     Match m = {.other = c->view.metric, .kind = "level", .subject = c->view.subject,
-               .how = a > b ? "higher" : "lower", .n = (guint)n_in, .k = beyond,
-               .hit_windows = episodes, .inside = a, .outside = b,
-               .chance = pow(0.05, MAX(episodes, 1))};
+               .how = best.inside > best.outside ? "higher" : "lower", .n = (guint)best.n_in,
+               .k = (guint)best.beyond, .hit_windows = episodes, .inside = best.inside,
+               .outside = best.outside, .lag = lag, .chance = pow(0.05, MAX(episodes, 1))};
+    m.chance = MIN(m.chance * (lag != 0 ? tried : 1), 1);
     /* One episode proves little: what begins together may only begin together. */
     if (episodes < 2)
         m.chance = 0.05;
     gint64 id = report(ev, s, &m);
-    ct_evidence_cite(ev, id, "series", c->view.id, c->line[example]);
+    ct_evidence_cite(ev, id, "series", c->view.id, c->line[best.example]);
 }
 
 static gboolean never_cause(const char *metric)

@@ -30,12 +30,55 @@ double ct_quantile_sorted(const double *s, gsize n, double q)
     return s[i] + (at - (double)i) * (s[i + 1] - s[i]);
 }
 
+/* Puts the k-th smallest at its place, smaller ones before it, larger ones behind (Wirth's way).
+ * Input that is made to be slow is sorted in the end. */
+static void select_kth(double *x, gsize n, gsize k)
+{
+    gssize lo = 0, hi = (gssize)n - 1, at = (gssize)k;
+    for (guint round = 0; lo < hi; round++) {
+        if (round > 100) {
+            qsort(x + lo, (gsize)(hi - lo + 1), sizeof *x, by_value);
+            return;
+        }
+        double pivot = x[at];
+        gssize i = lo, j = hi;
+        do {
+            while (x[i] < pivot)
+                i++;
+            while (pivot < x[j])
+                j--;
+            if (i <= j) {
+                double t = x[i];
+                x[i++] = x[j];
+                x[j--] = t;
+            }
+        } while (i <= j);
+        if (j < at)
+            lo = i;
+        if (at < i)
+            hi = j;
+    }
+}
+
 double ct_quantile(const double *x, gsize n, double q)
 {
     if (n == 0)
         return NAN;
-    g_autofree double *s = ct_sorted(x, n);
-    return ct_quantile_sorted(s, n, q);
+    if (n < 64) {
+        g_autofree double *s = ct_sorted(x, n);
+        return ct_quantile_sorted(s, n, q);
+    }
+    double at = CLAMP(q, 0, 1) * (double)(n - 1);
+    gsize i = (gsize)at;
+    g_autofree double *copy = g_new(double, n);
+    memcpy(copy, x, n * sizeof *x);
+    select_kth(copy, n, i);
+    if (i + 1 >= n || at == (double)i)
+        return copy[i];
+    double next = copy[i + 1];
+    for (gsize k = i + 2; k < n; k++)
+        next = MIN(next, copy[k]);
+    return copy[i] + (at - (double)i) * (next - copy[i]);
 }
 
 double ct_median(const double *x, gsize n)

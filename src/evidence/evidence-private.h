@@ -40,6 +40,7 @@ struct CtEvidence {
     GPtrArray *series; /* CtSeries */
     GHashTable *series_by_key;
     CtSeries *overflow;
+    CtSeries *recent[8]; /* found last, by the first letter of the metric */
     CtFoldTable *folds; /* of the sections still open */
     guint64 seq, dropped;
     gint64 fact_section; /* section of the last fact, and how many it has */

@@ -413,10 +413,18 @@ CtSeries *ct_series_register(CtEvidence *ev, gint64 id, gint64 section, const ch
 CtSeries *ct_evidence_series(CtEvidence *ev, gint64 section, const char *subject,
                              const char *metric, const char *unit)
 {
-    g_autofree char *key = series_key(section, subject, metric);
-    CtSeries *s = g_hash_table_lookup(ev->series_by_key, key);
-    if (s)
+    /* Samples of one series mostly come one after the other, or a few series by turns. */
+    guint slot = (guint)metric[0] % G_N_ELEMENTS(ev->recent);
+    CtSeries *s = ev->recent[slot];
+    if (s && s->section == section && g_str_equal(s->metric, metric) &&
+        g_strcmp0(s->subject, subject) == 0)
         return s;
+    g_autofree char *key = series_key(section, subject, metric);
+    s = g_hash_table_lookup(ev->series_by_key, key);
+    if (s) {
+        ev->recent[slot] = s;
+        return s;
+    }
 
     /* Names of series come from the input; past the cap one series takes what is dropped. */
     if (ev->series->len >= CT_MAX_SERIES) {
@@ -436,6 +444,7 @@ CtSeries *ct_evidence_series(CtEvidence *ev, gint64 section, const char *subject
 
 void ct_evidence_forget_series(CtEvidence *ev, guint from)
 {
+    memset(ev->recent, 0, sizeof ev->recent);
     while (ev->series->len > from) {
         CtSeries *s = g_ptr_array_index(ev->series, ev->series->len - 1);
         g_autofree char *key = series_key(s->section, s->subject, s->metric);

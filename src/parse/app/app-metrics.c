@@ -19,7 +19,17 @@ typedef struct {
     double value[HOLD];
 } Held;
 
+/* A log names the same few quantities in each line. */
+#define NAMES 64u
 typedef struct {
+    char name[128];
+    CtDim dim;
+    gboolean known;
+    CtMetricName metric;
+} Named;
+
+typedef struct {
+    Named names[NAMES];
     GHashTable *held; /* subject|metric -> Held */
     guint lines, latencies, memories;
 } State;
@@ -130,18 +140,47 @@ static gboolean name_char(char c)
     return g_ascii_isalnum(c) || c == '_' || c == '.' || c == '/' || c == '-';
 }
 
+static const char *const setting_words[] = {
+    "above", "below", "over ", "under ", "exceed", "target", "limit", "threshold", "timeout",
+    "time-out", "timed out", "budget", "deadline", "every", "interval", "retry", "waiting",
+    "sleep", "within", "than ", "at least", "at most", "up to", "slo ", "expected", "tried to",
+    "capacity", "total of", "requested", "max_", "workspace", "uptime", "backoff", "loading ",
+    "keepalive", "window", "grace"};
+
+/* The words that begin with a letter, as bits. */
+static const guint64 *words_by_letter(void)
+{
+    static guint64 bits[26];
+    static gsize done;
+    if (g_once_init_enter(&done)) {
+        for (gsize i = 0; i < G_N_ELEMENTS(setting_words); i++)
+            bits[setting_words[i][0] - 'a'] |= G_GUINT64_CONSTANT(1) << i;
+        g_once_init_leave(&done, 1);
+    }
+    return bits;
+}
+
+static gboolean names_setting(CtStr s)
+{
+    const guint64 *bits = words_by_letter();
+    char low[48];
+    gsize n = MIN(s.n, sizeof low - 1);
+    for (gsize i = 0; i < n; i++)
+        low[i] = g_ascii_tolower(s.p[i]);
+    low[n] = '\0';
+    for (gsize i = 0; i < n; i++) {
+        guint64 left = g_ascii_islower(low[i]) ? bits[low[i] - 'a'] : 0;
+        for (guint w = 0; left; w++, left >>= 1)
+            if ((left & 1) && g_str_has_prefix(low + i, setting_words[w]))
+                return TRUE;
+    }
+    return FALSE;
+}
+
 static gboolean is_setting(CtStr before, CtStr after)
 {
-    static const char *const words[] = {
-        "above", "below", "over ", "under ", "exceed", "target", "limit", "threshold", "timeout",
-        "time-out", "timed out", "budget", "deadline", "every", "interval", "retry", "waiting",
-        "sleep", "within", "than ", "at least", "at most", "up to", "slo ", "expected", "tried to",
-        "capacity", "total of", "requested", "max_", "workspace", "uptime", "backoff", "loading ",
-        "keepalive", "window", "grace"};
-    before = ct_str_from(before, before.n > 40 ? before.n - 40 : 0);
-    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
-        if (ct_str_ifind(before, words[i]) >= 0)
-            return TRUE;
+    if (names_setting(ct_str_from(before, before.n > 40 ? before.n - 40 : 0)))
+        return TRUE;
     after = ct_str_strip(ct_str_head(after, 16));
     return ct_str_starts(after, "timeout") || ct_str_starts(after, "limit") ||
            ct_str_starts(after, "ago") || ct_str_starts(after, "resident");
@@ -233,6 +272,18 @@ static const char *speaker(CtStr s, const CtLine *line, char buf[40])
     return NULL;
 }
 
+static const CtMetricName *metric_of(State *st, const char *name, CtDim dim)
+{
+    Named *x = &st->names[(g_str_hash(name) + (guint)dim) % NAMES];
+    if (!x->known || x->dim != dim || strcmp(x->name, name) != 0) {
+        g_strlcpy(x->name, name, sizeof x->name);
+        x->dim = dim;
+        x->known = TRUE;
+        ct_metric_name(ct_str_of(name), dim, &x->metric);
+    }
+    return &x->metric;
+}
+
 static void number_at(State *st, CtEmit *emit, const CtLine *line, CtStr s, gsize at, gsize *next)
 {
     CtStr rest = ct_str_from(s, at);
@@ -254,7 +305,6 @@ static void number_at(State *st, CtEmit *emit, const CtLine *line, CtStr s, gsiz
                              after.p[0] == ':' || after.p[0] == '/' || after.p[0] == '_'))
         return; /* a date, an address, an identifier */
     CtStr group;
-    CtMetricName m;
     char name[128], who[40];
     gboolean statistic = is_statistic(label);
     if (!unit && statistic && group_of(s, start, &group))
@@ -268,15 +318,15 @@ static void number_at(State *st, CtEmit *emit, const CtLine *line, CtStr s, gsiz
     if (!name[0] && dim == CT_DIM_TIME &&
         (factor <= 1e6 || memchr(rest.p, '/', MIN(unit, rest.n))))
         g_strlcpy(name, "latency", sizeof(name));
-    ct_metric_name(ct_str_of(name), dim, &m);
-    if (m.role != CT_ROLE_METRIC || is_setting(ct_str_head(s, at), after))
+    const CtMetricName *m = metric_of(st, name, dim);
+    if (m->role != CT_ROLE_METRIC || is_setting(ct_str_head(s, at), after))
         return;
-    if (!unit && !m.unit_given && m.factor != 1)
+    if (!unit && !m->unit_given && m->factor != 1)
         return; /* a latency without a unit: may be anything */
-    if (!unit && dim == CT_DIM_NONE && strcmp(m.unit, "celsius") == 0)
+    if (!unit && dim == CT_DIM_NONE && strcmp(m->unit, "celsius") == 0)
         return;
-    const char *subject = m.subject ? m.subject : speaker(s, line, who);
-    put(st, emit, line, subject, m.metric, m.unit, value * (unit ? factor : m.factor));
+    const char *subject = m->subject ? m->subject : speaker(s, line, who);
+    put(st, emit, line, subject, m->metric, m->unit, value * (unit ? factor : m->factor));
 }
 
 static gboolean is_failure(CtStr s)

@@ -79,9 +79,15 @@ gssize ct_str_ifind(CtStr s, const char *needle)
     if (n == 0 || n > s.n)
         return -1;
     char low = g_ascii_tolower(needle[0]), high = g_ascii_toupper(needle[0]);
-    for (const char *p = s.p, *end = s.p + (s.n - n); p <= end; p++)
-        if ((*p == low || *p == high) && g_ascii_strncasecmp(p, needle, n) == 0)
+    for (const char *p = s.p, *end = s.p + (s.n - n); p <= end; p++) {
+        if (*p != low && *p != high)
+            continue;
+        gsize i = 1;
+        while (i < n && g_ascii_tolower(p[i]) == g_ascii_tolower(needle[i]))
+            i++;
+        if (i == n)
             return p - s.p;
+    }
     return -1;
 }
 
