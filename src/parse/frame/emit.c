@@ -46,7 +46,7 @@ static gboolean told_by_source(const char *kind)
     return FALSE;
 }
 
-gboolean ct_only_quotes(CtEmit *emit, const CtLine *line, const char *kind)
+gboolean ct_only_quotes(CtEmit *emit, const CtLine *line, const char *kind, CtSeverity severity)
 {
     CtQuotes *q = &emit->quotes;
     if (emit->parse->trusting || told_by_source(kind))
@@ -55,15 +55,16 @@ gboolean ct_only_quotes(CtEmit *emit, const CtLine *line, const char *kind)
         q->judged = line->text;
         q->judged_line = line->number;
         q->judged_so = ct_quotes_line(q, line);
+        q->judged_test = q->judged_so && ct_quotes_test_result(line);
     }
-    return q->judged_so;
+    return q->judged_so && !(q->judged_test && severity == CT_SEV_INFO);
 }
 
 gint64 ct_emit_event(CtEmit *emit, const CtLine *line, CtEventRow row)
 {
     if (emit->parser && emit->parser->is_source && !told_by_source(row.kind))
         return 0;
-    if (!emit->parser && line && ct_only_quotes(emit, line, row.kind))
+    if (!emit->parser && line && ct_only_quotes(emit, line, row.kind, row.severity))
         return 0;
     Quote text;
     row.section = emit->id;

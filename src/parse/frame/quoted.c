@@ -335,7 +335,10 @@ CtQuoting ct_quotes_judge(const CtLine *lines, guint n, const char *command, con
     static const char *const scripts[] = {".sh",   ".bash", ".yaml", ".yml", ".toml", ".cfg",
                                           ".conf", ".ini",  ".cmake", ".mk", "Makefile",
                                           "Dockerfile", NULL};
-    guint commits = 0, shorts = 0, filled = 0, headings = 0, fences = 0;
+    static const char *const personal[] = {
+        " I ", "I'm ", "I am ", "I get ", "I have ", " my ", "My ", " our ", "Our ", "\u6211",
+        "Steps to reproduce", "Describe the bug", "Expected behavior", NULL};
+    guint commits = 0, shorts = 0, filled = 0, persons = 0, fences = 0;
     if (shows_commits(command))
         return CT_QUOTING_COMMITS;
     for (guint i = 0; i < n; i++) {
@@ -349,10 +352,7 @@ CtQuoting ct_quotes_judge(const CtLine *lines, guint n, const char *command, con
         commits += (long_commit(text, len) && (author || merge)) ||
                    ct_text_starts(text, len, "diff --git ");
         shorts += short_commit(text, len);
-        gsize marks = 0;
-        while (marks < len && text[marks] == '#')
-            marks++;
-        headings += marks && marks < 7 && marks + 1 < len && text[marks] == ' ';
+        persons += has_any(text, len, personal) || ct_text_starts(text, len, "I ");
         fences += is_fence(text, len);
     }
     if (commits || (shorts >= 2 && shorts * 10 >= filled * 8))
@@ -362,10 +362,15 @@ CtQuoting ct_quotes_judge(const CtLine *lines, guint n, const char *command, con
     if (named_like(path, manuals))
         return CT_QUOTING_ALL;
     if (named_like(path, documents) || fences >= 2)
-        return CT_QUOTING_DOCUMENT;
+        return persons ? CT_QUOTING_POST : CT_QUOTING_DOCUMENT;
     if (named_like(path, scripts) || (n && ct_text_starts(lines[0].raw, lines[0].raw_len, "#!/")))
         return CT_QUOTING_SCRIPT;
     return CT_QUOTING_NOT;
+}
+
+gboolean ct_quotes_test_result(const CtLine *line)
+{
+    return is_test_result(line->text, line->len);
 }
 
 gboolean ct_quotes_line(const CtQuotes *q, const CtLine *line)
@@ -384,9 +389,11 @@ gboolean ct_quotes_line(const CtQuotes *q, const CtLine *line)
             return TRUE;
         break;
     case CT_QUOTING_DOCUMENT:
-        if (q->fence)
-            return q->examples;
-        if (of_document(line->raw, line->raw_len))
+        if (q->fence ? q->examples : of_document(line->raw, line->raw_len))
+            return TRUE;
+        break;
+    case CT_QUOTING_POST:
+        if (q->fence && q->examples)
             return TRUE;
         break;
     case CT_QUOTING_ALL:

@@ -430,7 +430,8 @@ static void body_line(CtParse *parse, CtEmit *s, const CtRawLine *raw, const CtH
         short_enough.cut = TRUE;
         raw = &short_enough;
     }
-    if (s->quotes.kind == CT_QUOTING_DOCUMENT || s->quotes.kind == CT_QUOTING_COMMITS)
+    if (s->quotes.kind == CT_QUOTING_DOCUMENT || s->quotes.kind == CT_QUOTING_POST ||
+        s->quotes.kind == CT_QUOTING_COMMITS)
         ct_quotes_follow(&s->quotes, raw->raw, raw->len);
     gboolean streamed = s->parser && s->parser->line && !s->enough;
     if (!streamed && !n_hits && !s->decode && !time_due(parse, raw))

@@ -211,7 +211,7 @@ void ct_signature_emit(CtSignatures *sigs, Signature *sig, CtEmit *emit, const C
                        const PCRE2_SIZE *ovector, guint n_groups)
 {
     Fields f = {.detail = sigs->detail};
-    if (!sig->is_fact && ct_only_quotes(emit, line, sig->kind))
+    if (!sig->is_fact && ct_only_quotes(emit, line, sig->kind, sig->severity))
         return;
     sigs->arena_used = 0;
     g_string_truncate(sigs->detail, 0);

@@ -129,6 +129,18 @@ RuntimeError: $message
 \`\`\`
 EOF
 found post.md illegal-address-kernel
+# What a person lists of their own case is a claim, and counts; a guide in the same form does not.
+cat >ticket.md <<EOF
+# Inference dies
+
+My server ran for months, since Monday it does not.
+
+- Symptom: \`$message\` after some 300 requests
+- GPU: L40S
+EOF
+found ticket.md illegal-address-kernel
+sed -e '/^My/d' -e 's/Inference dies/Symptoms and remedies/' ticket.md >remedies.md
+nothing remedies.md
 cat >post.txt <<EOF
 Since the last update the server ends with this:
 
