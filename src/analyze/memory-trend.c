@@ -28,6 +28,7 @@ typedef enum { FLAT, GROWTH, PLATEAU, SAWTOOTH, PEAK, STEP } Shape;
 typedef struct {
     Shape shape;
     double slope;      /* bytes per second, or per sample when not timed */
+    double slowest, fastest; /* the slope lies between them, 95 % */
     double total;      /* bytes gained over the judged part */
     double level;      /* bytes, typical */
     double tau;
@@ -135,7 +136,7 @@ static Trend judge(const double *t, const double *x, gsize first, gsize last, gb
     r.to = t[last - 1];
     r.level = ct_median(bx, m);
     r.tau = ct_kendall_tau(bx, m);
-    r.slope = m >= 2 ? ct_theil_sen(bt, bx, m) : 0;
+    r.slope = m >= 2 ? ct_theil_sen_range(bt, bx, m, 1.5, &r.slowest, &r.fastest) : 0;
     if (!isfinite(r.slope)) /* all samples at one time */
         return r;
     r.total = r.slope * (r.to - r.from);
@@ -263,24 +264,37 @@ static char *sentence(const CtColumns *c, const Trend *r, double per_request)
     }
 }
 
-static void report(CtEvidence *ev, const CtColumns *c, const Trend *r)
+/* Until the memory is used up at this rate; 0 is not known. */
+static double seconds_left(CtEvidence *ev, const CtColumns *c, const Trend *r)
 {
-    double rate = c->timed && r->shape == GROWTH ? request_rate(ev, r->from, r->to) : 0;
-    double per_request = rate > 0 ? r->slope / rate : 0;
-    double capacity = 0, left_s = 0;
+    double capacity = 0;
+    if (r->shape != GROWTH || r->slope <= 0 || !c->timed)
+        return 0;
+    if (g_str_equal(c->view.metric, "memory.available")) /* turned round: 0 is the end */
+        return MAX(-c->x[r->last - 1], 0) / r->slope;
     if (g_str_equal(c->view.metric, "gpu.memory.used"))
         capacity = number_fact(ev, "gpu.memory.total", c->view.subject);
     else if (g_str_equal(c->view.metric, "memory.used"))
         capacity = number_fact(ev, "host.memory.total", NULL);
-    if (capacity > 0 && r->shape == GROWTH && r->slope > 0)
-        left_s = MAX(capacity - c->x[r->last - 1], 0) / r->slope;
+    return capacity > 0 ? MAX(capacity - c->x[r->last - 1], 0) / r->slope : 0;
+}
 
-    g_autofree char *text = sentence(c, r, per_request);
+static void report(CtEvidence *ev, const CtColumns *c, const Trend *r)
+{
+    double rate = c->timed && r->shape == GROWTH ? request_rate(ev, r->from, r->to) : 0;
+    double per_request = rate > 0 ? r->slope / rate : 0;
+    double left_s = seconds_left(ev, c, r);
+    g_autofree char *plain = sentence(c, r, per_request);
+    g_autofree char *left = ct_human_ns(left_s * 1e9);
+    g_autofree char *text = left_s > 0 ? g_strdup_printf("%s; used up in %s at this rate", plain, left)
+                                       : g_strdup(plain);
     g_autofree char *detail = g_strdup_printf(
         "{\"metric\":\"%s\",\"total_bytes\":%.0f,\"level_bytes\":%.0f,\"slope_bytes\":%.3f,"
+        "\"slope_low\":%.3f,\"slope_high\":%.3f,"
         "\"per_request_bytes\":%.0f,\"tau\":%.3f,\"duration_ns\":%.0f,\"t_exhaust_ns\":%.0f,"
         "\"timed\":%d}",
-        c->view.metric, r->total, r->level, r->slope, per_request, r->tau,
+        c->view.metric, r->total, r->level, r->slope,
+        isfinite(r->slowest) ? r->slowest : 0, isfinite(r->fastest) ? r->fastest : 0, per_request, r->tau,
         c->timed ? (r->to - r->from) * 1e9 : 0, left_s * 1e9, c->timed);
     gint64 id = ct_evidence_add_finding(
         ev, &(CtFindingRow){

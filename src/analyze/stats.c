@@ -108,17 +108,42 @@ gsize ct_bucket_medians(const double *t, const double *x, gsize n, gsize buckets
     return m;
 }
 
-double ct_theil_sen(const double *t, const double *x, gsize n)
+static gsize pairwise_slopes(const double *t, const double *x, gsize n, double *slopes)
 {
-    if (n < 2)
-        return NAN;
-    g_autofree double *slopes = g_new(double, n * (n - 1) / 2);
     gsize k = 0;
     for (gsize i = 0; i < n; i++)
         for (gsize j = i + 1; j < n; j++)
             if (t[j] != t[i])
                 slopes[k++] = (x[j] - x[i]) / (t[j] - t[i]);
+    return k;
+}
+
+double ct_theil_sen(const double *t, const double *x, gsize n)
+{
+    if (n < 2)
+        return NAN;
+    g_autofree double *slopes = g_new(double, n * (n - 1) / 2);
+    gsize k = pairwise_slopes(t, x, n, slopes);
     return k ? ct_median(slopes, k) : NAN;
+}
+
+double ct_theil_sen_range(const double *t, const double *x, gsize n, double wider, double *out_low,
+                          double *out_high)
+{
+    *out_low = *out_high = NAN;
+    if (n < 2)
+        return NAN;
+    g_autofree double *slopes = g_new(double, n * (n - 1) / 2);
+    gsize k = pairwise_slopes(t, x, n, slopes);
+    if (!k)
+        return NAN;
+    qsort(slopes, k, sizeof *slopes, by_value);
+    double m = (double)n, pairs = (double)k;
+    double c = 1.96 * wider * sqrt(m * (m - 1) * (2 * m + 5) / 18);
+    double low = CLAMP((pairs - c) / 2, 0, pairs - 1), high = CLAMP((pairs + c) / 2, 0, pairs - 1);
+    *out_low = slopes[(gsize)low];
+    *out_high = slopes[(gsize)high];
+    return ct_quantile_sorted(slopes, k, 0.5);
 }
 
 double ct_kendall_tau(const double *x, gsize n)

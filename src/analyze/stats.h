@@ -24,6 +24,10 @@ gsize ct_bucket_medians(const double *t, const double *x, gsize n, gsize buckets
 
 /* Theil-Sen slope (median of pairwise slopes); n is capped by the caller (O(n^2)). */
 double ct_theil_sen(const double *t, const double *x, gsize n);
+/* The same with the bounds between which it lies with about 95 %, by the ranks of the pairwise
+ * slopes; `wider` >= 1 stretches them for values that depend on their neighbours. */
+double ct_theil_sen_range(const double *t, const double *x, gsize n, double wider, double *out_low,
+                          double *out_high);
 /* Kendall's tau of x against its order, -1..1, ties count half. O(n^2). */
 double ct_kendall_tau(const double *x, gsize n);
 
