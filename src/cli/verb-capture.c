@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* This machine, and a process, as a case file. */
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/baseline.h"
 #include "cli/capture-command.h"
 #include "cli/capture-print.h"
 #include "cli/capture.h"
@@ -38,6 +40,36 @@ static gboolean output_is_free(const char *path, gboolean force, int *out_exit)
     return FALSE;
 }
 
+/* The known-good state as a page beside its case. */
+static void write_page(CtEvidence *ev, const char *path, CtLang lang)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *stem = g_str_has_suffix(path, ".case") ? g_strndup(path, strlen(path) - 5)
+                                                            : g_strdup(path);
+    g_autofree char *file = g_strconcat(stem, ".md", NULL);
+    g_autofree char *page = ct_baseline_page(ev, lang);
+    if (!g_file_set_contents(file, page, -1, &error)) {
+        ct_cli_note("%s", error->message);
+        return;
+    }
+    chmod(file, 0600);
+    g_autofree char *said = ct_msgf(lang, CT_MSG_CAPTURE_PAGE, file, NULL);
+    fprintf(stderr, "%s\n", said);
+}
+
+/* A full disk must not cost what was collected: it is kept where there is room. */
+static char *save_elsewhere(CtEvidence *ev, const char *path)
+{
+    const char *const folders[] = {g_get_tmp_dir(), "/dev/shm", "/var/tmp"};
+    g_autofree char *base = g_path_get_basename(path);
+    for (gsize i = 0; i < G_N_ELEMENTS(folders); i++) {
+        g_autofree char *other = g_build_filename(folders[i], base, NULL);
+        if (strcmp(other, path) != 0 && ct_evidence_save(ev, other, FALSE, NULL))
+            return g_steal_pointer(&other);
+    }
+    return NULL;
+}
+
 static int finish(const Options *o, const CtLiveCapture *capture, CtRedact *redact,
                   CtGather *gather, const char *path)
 {
@@ -47,6 +79,11 @@ static int finish(const Options *o, const CtLiveCapture *capture, CtRedact *reda
     if (!ct_cli_lang("capture", o->lang, &lang, &code))
         return code;
     gboolean saved = ct_evidence_save(gather->ev, path, o->force || o->baseline, &error);
+    g_autofree char *kept = saved ? NULL : save_elsewhere(gather->ev, path);
+    if (kept)
+        ct_cli_note("the case is kept in %s", kept);
+    if (saved && o->baseline)
+        write_page(gather->ev, path, lang);
     guint replaced = redact ? ct_redact_count(redact) : 0;
     g_autofree char *text =
         o->json ? ct_capture_json(capture, gather->ev, saved ? path : NULL, replaced, redact != NULL)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -172,6 +173,95 @@ static void test_ldcache(void **state)
     }
 }
 
+/* ---- children that misbehave ---- */
+
+static void hang(CtLive *live)
+{
+    ct_live_text(live, "/before", "cat /before", "kept\n");
+    ct_live_begin(live, "/during", "cat /during");
+    ct_live_write(live, "half", 4);
+    signal(SIGTERM, SIG_IGN);
+    if (fork() == 0) /* a child of the child, which holds the pipe too */
+        for (;;)
+            pause();
+    for (;;)
+        pause();
+}
+
+static void crash(CtLive *live)
+{
+    ct_live_text(live, "/before-crash", NULL, "kept\n");
+    abort();
+}
+
+static void flood(CtLive *live)
+{
+    char block[4096];
+    memset(block, 'x', sizeof(block));
+    ct_live_begin(live, "/flood", NULL);
+    for (int i = 0; i < 10000; i++)
+        ct_live_write(live, block, sizeof(block));
+}
+
+static void fine(CtLive *live)
+{
+    ct_live_missing(live, "/secret", "cat /secret", CT_DENIED, "for root");
+}
+
+static void test_children_that_misbehave(void **state)
+{
+    static const CtCollector hangs = {.id = "hangs", .layer = "hardware", .budget_ms = 300, .run = hang};
+    static const CtCollector crashes = {.id = "crashes", .layer = "hardware", .run = crash};
+    static const CtCollector floods = {.id = "floods", .layer = "hardware", .run = flood};
+    static const CtCollector good = {.id = "good", .layer = "hardware", .run = fine};
+    static const CtCollector *const all[] = {&hangs, &crashes, &floods, &good, NULL};
+    const CtLiveOptions options = {.collectors = all};
+    g_autoptr(CtLiveCapture) capture = ct_live_capture(&options, NULL);
+    assert_int_equal(capture->runs->len, 4);
+    static const CtStatus want[] = {CT_TIMEOUT, CT_FAILED, CT_OK, CT_OK};
+    for (guint i = 0; i < 4; i++) {
+        const CtLiveRun *run = g_ptr_array_index(capture->runs, i);
+        assert_int_equal(run->status, want[i]);
+    }
+    assert_true(capture->took_ms < 3000);
+    guint seen = 0;
+    for (guint i = 0; i < capture->sections->len; i++) {
+        const CtLiveSection *s = g_ptr_array_index(capture->sections, i);
+        if (strcmp(s->path, "/before") == 0) {
+            assert_int_equal(s->status, CT_OK);
+            assert_int_equal(s->bytes->len, 5);
+        } else if (strcmp(s->path, "/during") == 0) {
+            assert_int_equal(s->status, CT_TIMEOUT);
+            assert_int_equal(s->bytes->len, 4);
+        } else if (strcmp(s->path, "/flood") == 0) {
+            assert_int_equal(s->status, CT_TRUNCATED);
+            assert_int_equal(s->bytes->len, CT_LIVE_MAX_BYTES);
+        } else if (strcmp(s->path, "/secret") == 0) {
+            assert_int_equal(s->status, CT_DENIED);
+        } else {
+            continue;
+        }
+        seen++;
+    }
+    assert_int_equal(seen, 4);
+}
+
+/* The budget of all ends collectors that have time left of their own, and those not yet begun. */
+static void test_total_budget(void **state)
+{
+    static const CtCollector hangs = {.id = "hangs", .layer = "hardware", .budget_ms = 60000,
+                                      .run = hang};
+    static const CtCollector *const all[] = {&hangs, &hangs, &hangs, &hangs, &hangs, &hangs, &hangs,
+                                             &hangs, NULL};
+    const CtLiveOptions options = {.collectors = all, .budget_ms = 400};
+    g_autoptr(CtLiveCapture) capture = ct_live_capture(&options, NULL);
+    assert_true(capture->took_ms < 3000);
+    for (guint i = 0; i < capture->runs->len; i++) {
+        const CtLiveRun *run = g_ptr_array_index(capture->runs, i);
+        assert_int_equal(run->status, CT_TIMEOUT);
+    }
+}
+
 int main(void)
 {
 #define TREE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -179,7 +269,8 @@ int main(void)
         TREE_TEST(test_links_stay_inside),  TREE_TEST(test_only_regular_files),
         TREE_TEST(test_values),             TREE_TEST(test_glob_is_sorted),
         TREE_TEST(test_capture_of_nothing), cmocka_unit_test(test_no_tree_is_an_error),
-        cmocka_unit_test(test_ldcache),
+        cmocka_unit_test(test_ldcache),     cmocka_unit_test(test_children_that_misbehave),
+        cmocka_unit_test(test_total_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -331,7 +331,7 @@ static gboolean wanted(const CtLiveOptions *options, const CtCollector *collecto
 
 static void prepare(Capture *c)
 {
-    const CtCollector *const *all = ct_collectors();
+    const CtCollector *const *all = c->options->collectors ? c->options->collectors : ct_collectors();
     while (all[c->n])
         c->n++;
     c->children = g_new0(Child, c->n + 1);

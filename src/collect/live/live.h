@@ -131,6 +131,7 @@ typedef struct {
     gboolean hash;
     const char *const *paths; /* (nullable) */
     const char *const *only;  /* ids of collectors; NULL is all */
+    const CtCollector *const *collectors; /* others than ct_collectors(), for tests (nullable) */
     void (*progress)(const char *id, guint done, guint all, gpointer user); /* (nullable) */
     gpointer user;
 } CtLiveOptions;
