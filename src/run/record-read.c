@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/record-read.h"
+#include "run/record-private.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,27 +13,30 @@
 #define MAX_RECORD_BYTES (CTW_RUN_BYTES + CTW_MAX_SLOTS * ctw_layout().bytes)
 #define MAX_REPEATS 1000u
 
-typedef struct {
-    CtEvidence *ev;
-    const CtKb *kb;
-    CtRecordView v;
-    gint64 section;
-    char subject[32];
-} Reading;
-
-static gint64 wall(const Reading *r, gint64 mono_ns)
+gint64 ct_reading_wall(const CtReading *r, gint64 mono_ns)
 {
     /* Numbers of a stranger: they may wrap, not overflow. */
     return (gint64)((guint64)mono_ns - (guint64)r->v.p.head.mono_ns + (guint64)r->v.p.head.wall_ns);
 }
 
-static char *dump_json(json_t *object)
+char *ct_reading_json(json_t *object)
 {
     char *text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
     char *out = g_strdup(text);
     free(text);
     json_decref(object);
     return out;
+}
+
+gint64 ct_reading_finding(const CtReading *r, const char *kind, double number, double confidence,
+                          gint64 from_ns, gint64 to_ns, const char *text, json_t *detail)
+{
+    g_autofree char *json = ct_reading_json(detail);
+    return ct_evidence_add_finding(
+        r->ev, &(CtFindingRow){.analyzer = "record", .kind = kind, .severity = CT_SEV_WARNING,
+                               .subject = r->subject, .t0_ns = ct_reading_wall(r, from_ns),
+                               .t1_ns = ct_reading_wall(r, to_ns), .number = number,
+                               .confidence = confidence, .text = text, .detail = json});
 }
 
 /* ---- errors ---- */
@@ -50,7 +52,7 @@ static int by_time(gconstpointer a, gconstpointer b)
     return x->e.first_ns < y->e.first_ns ? -1 : x->e.first_ns > y->e.first_ns;
 }
 
-static gboolean wait_succeeded_after(const Reading *r, guint ring, gint64 t_ns)
+static gboolean wait_succeeded_after(const CtReading *r, guint ring, gint64 t_ns)
 {
     struct ctw_entry e;
     struct ctw_hook h;
@@ -60,7 +62,7 @@ static gboolean wait_succeeded_after(const Reading *r, guint ring, gint64 t_ns)
     return FALSE;
 }
 
-static const struct ctw_freeze *freeze_of(const Reading *r, const struct ctw_error *e,
+static const struct ctw_freeze *freeze_of(const CtReading *r, const struct ctw_error *e,
                                           struct ctw_freeze *buffer)
 {
     for (guint i = 0; i < CTW_FREEZES; i++)
@@ -76,7 +78,7 @@ static gboolean is_late(guint code) /* raised by a kernel, told by a later call 
            code != 708 && code != 709;
 }
 
-static void add_suspects(const Reading *r, const struct ctw_error *e, json_t *detail, GString *text)
+static void add_suspects(const CtReading *r, const struct ctw_error *e, json_t *detail, GString *text)
 {
     g_autofree struct ctw_freeze *buffer = g_new(struct ctw_freeze, 1);
     const struct ctw_freeze *f = freeze_of(r, e, buffer);
@@ -94,7 +96,7 @@ static void add_suspects(const Reading *r, const struct ctw_error *e, json_t *de
     json_object_set_new(detail, "in_flight", list);
 }
 
-static void emit_failure(const Reading *r, const Failure *x, double began_ns)
+static void emit_failure(const CtReading *r, const Failure *x, double began_ns)
 {
     const struct ctw_error *e = &x->e;
     gint64 code = (gint64)(e->key & 0xffffffff);
@@ -114,8 +116,8 @@ static void emit_failure(const Reading *r, const Failure *x, double began_ns)
         g_string_append_printf(text, " (0x%" G_GINT64_MODIFIER "x, %" G_GUINT64_FORMAT ")",
                                (guint64)e->a, (guint64)e->b);
     add_suspects(r, e, detail, text);
-    g_autofree char *json = dump_json(detail);
-    CtEventRow row = {.section = r->section, .t_ns = wall(r, e->first_ns), .kind = "cuda-error",
+    g_autofree char *json = ct_reading_json(detail);
+    CtEventRow row = {.section = r->section, .t_ns = ct_reading_wall(r, e->first_ns), .kind = "cuda-error",
                       .severity = x->handled ? CT_SEV_WARNING : CT_SEV_ERROR, .subject = r->subject,
                       .code = code, .has_code = TRUE, .name = name, .pid = r->v.p.head.pid,
                       .has_pid = TRUE, .text = text->str, .detail = json};
@@ -124,13 +126,13 @@ static void emit_failure(const Reading *r, const Failure *x, double began_ns)
     if (!x->handled)
         return;
     ct_evidence_add_event(r->ev, &(CtEventRow){.section = r->section,
-                                               .t_ns = wall(r, e->last_ns) + 1, .kind = "cuda-ok",
+                                               .t_ns = ct_reading_wall(r, e->last_ns) + 1, .kind = "cuda-ok",
                                                .severity = CT_SEV_INFO, .subject = r->subject,
                                                .text = "a later wait of the same thread succeeded",
                                                .detail = "{\"call\":\"cuCtxSynchronize\"}"});
 }
 
-static void emit_errors(const Reading *r)
+static void emit_errors(const CtReading *r)
 {
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(Failure));
     for (guint i = 0; i < CTW_ERRORS; i++) {
@@ -149,7 +151,7 @@ static void emit_errors(const Reading *r)
     }
     if (r->v.p.head.forked && uninitialised)
         ct_evidence_add_event(
-            r->ev, &(CtEventRow){.section = r->section, .t_ns = wall(r, r->v.t0_ns),
+            r->ev, &(CtEventRow){.section = r->section, .t_ns = ct_reading_wall(r, r->v.t0_ns),
                                  .kind = "fork-after-cuda", .severity = CT_SEV_ERROR,
                                  .subject = r->subject, .pid = r->v.p.head.pid, .has_pid = TRUE,
                                  .text = "CUDA is used in a child of fork whose parent had used it"});
@@ -164,7 +166,7 @@ static int by_sample_time(gconstpointer a, gconstpointer b)
 }
 
 /* Fine samples of the end, coarser ones of what lies before them. */
-static GArray *samples(const Reading *r)
+static GArray *samples(const CtReading *r)
 {
     GArray *out = g_array_new(FALSE, FALSE, sizeof(struct ctw_sample));
     gint64 from = G_MAXINT64;
@@ -183,13 +185,13 @@ static GArray *samples(const Reading *r)
     return out;
 }
 
-static void add_point(const Reading *r, const char *metric, const char *unit, gint64 t_ns, double x)
+static void add_point(const CtReading *r, const char *metric, const char *unit, gint64 t_ns, double x)
 {
-    ct_series_add(ct_evidence_series(r->ev, r->section, r->subject, metric, unit), wall(r, t_ns), x,
+    ct_series_add(ct_evidence_series(r->ev, r->section, r->subject, metric, unit), ct_reading_wall(r, t_ns), x,
                   0);
 }
 
-static void emit_series(const Reading *r)
+static void emit_series(const CtReading *r)
 {
     g_autoptr(GArray) list = samples(r);
     for (guint i = 0; i < list->len; i++) {
@@ -211,10 +213,10 @@ static void emit_series(const Reading *r)
 
 /* ---- sites ---- */
 
-static void emit_growth(const Reading *r, const CtRecordSite *s, gint64 event)
+static void emit_growth(const CtReading *r, const CtRecordSite *s, gint64 event)
 {
     g_autofree char *call = ct_record_call(&r->v.p, s->site.fn);
-    g_autofree char *place = ct_record_place(&r->v.p, &s->site);
+    g_autofree char *place = ct_record_place(&r->v.p, &s->site, s->number);
     g_autofree char *each = g_format_size_full((guint64)s->bytes_per_call, G_FORMAT_SIZE_IEC_UNITS);
     g_autofree char *live = g_format_size_full(s->site.live_bytes, G_FORMAT_SIZE_IEC_UNITS);
     g_autofree char *text = g_strdup_printf(
@@ -234,20 +236,20 @@ static void emit_growth(const Reading *r, const CtRecordSite *s, gint64 event)
     json_object_set_new(d, "per_call_bytes", json_real(s->bytes_per_call));
     json_object_set_new(d, "slope_bytes", json_real(s->bytes_per_second));
     json_object_set_new(d, "never_freed", json_boolean(s->site.frees == 0));
-    g_autofree char *json = dump_json(d);
+    g_autofree char *json = ct_reading_json(d);
     gint64 id = ct_evidence_add_finding(
         r->ev, &(CtFindingRow){.analyzer = "record", .kind = "memory-growth",
                                .severity = CT_SEV_WARNING, .subject = r->subject,
-                               .t0_ns = wall(r, s->site.first_ns), .t1_ns = wall(r, s->site.last_ns),
+                               .t0_ns = ct_reading_wall(r, s->site.first_ns), .t1_ns = ct_reading_wall(r, s->site.last_ns),
                                .number = s->bytes_per_second, .confidence = 0.95, .text = text,
                                .detail = json});
     ct_evidence_cite(r->ev, id, "event", event, 0);
 }
 
-static gint64 emit_site(const Reading *r, const CtRecordSite *s)
+static gint64 emit_site(const CtReading *r, const CtRecordSite *s)
 {
     g_autofree char *call = ct_record_call(&r->v.p, s->site.fn);
-    g_autofree char *place = ct_record_place(&r->v.p, &s->site);
+    g_autofree char *place = ct_record_place(&r->v.p, &s->site, s->number);
     g_autofree char *live = g_format_size_full(s->site.live_bytes, G_FORMAT_SIZE_IEC_UNITS);
     g_autofree char *peak = g_format_size_full(s->site.peak_bytes, G_FORMAT_SIZE_IEC_UNITS);
     g_autofree char *text = g_strdup_printf(
@@ -262,18 +264,18 @@ static gint64 emit_site(const Reading *r, const CtRecordSite *s)
     json_object_set_new(d, "allocs", json_integer((json_int_t)s->site.allocs));
     json_object_set_new(d, "frees", json_integer((json_int_t)s->site.frees));
     json_object_set_new(d, "peak_bytes", json_integer((json_int_t)s->site.peak_bytes));
-    g_autofree char *json = dump_json(d);
+    g_autofree char *json = ct_reading_json(d);
     return ct_evidence_add_event(
-        r->ev, &(CtEventRow){.section = r->section, .t_ns = wall(r, s->site.last_ns),
+        r->ev, &(CtEventRow){.section = r->section, .t_ns = ct_reading_wall(r, s->site.last_ns),
                              .kind = "allocation-site", .severity = CT_SEV_INFO,
                              .subject = r->subject, .name = ct_record_mem(s->site.kind),
                              .text = text, .detail = json});
 }
 
-static void emit_hot(const Reading *r, const CtRecordSite *s)
+static void emit_hot(const CtReading *r, const CtRecordSite *s)
 {
     g_autofree char *call = ct_record_call(&r->v.p, s->site.fn);
-    g_autofree char *place = ct_record_place(&r->v.p, &s->site);
+    g_autofree char *place = ct_record_place(&r->v.p, &s->site, s->number);
     g_autofree char *text = g_strdup_printf(
         "%s%s%s: %" G_GUINT64_FORMAT " allocations and %" G_GUINT64_FORMAT
         " frees between launches, %.0f a second until the end",
@@ -281,17 +283,19 @@ static void emit_hot(const Reading *r, const CtRecordSite *s)
         (guint64)s->site.frees, s->calls_per_second);
     g_autofree char *json = g_strdup_printf("{\"call\":\"%s\"}", call);
     ct_evidence_add_event(r->ev, &(CtEventRow){.section = r->section,
-                                               .t_ns = wall(r, s->site.last_ns),
+                                               .t_ns = ct_reading_wall(r, s->site.last_ns),
                                                .kind = "perf-hint", .name = "hot-alloc",
                                                .severity = CT_SEV_WARNING, .subject = r->subject,
                                                .text = text, .detail = json});
 }
 
-static void emit_sites(const Reading *r)
+static void emit_sites(const CtReading *r)
 {
     guint hot = 0, told = 0;
     for (guint i = 0; i < r->v.sites->len; i++) {
         const CtRecordSite *s = &g_array_index(r->v.sites, CtRecordSite, i);
+        if (s->site.kind >= CTW_N_MEM)
+            continue;
         gint64 event = s->verdict == CT_SITE_GROWS || told++ < 50 ? emit_site(r, s) : 0;
         if (s->verdict == CT_SITE_GROWS)
             emit_growth(r, s, event);
@@ -302,7 +306,7 @@ static void emit_sites(const Reading *r)
 
 /* ---- facts ---- */
 
-static void add_number(const Reading *r, const char *key, guint64 number)
+static void add_number(const CtReading *r, const char *key, guint64 number)
 {
     g_autofree char *value = g_strdup_printf("%" G_GUINT64_FORMAT, number);
     ct_evidence_add_fact(r->ev, &(CtFactRow){.section = r->section, .subject = r->subject,
@@ -310,7 +314,7 @@ static void add_number(const Reading *r, const char *key, guint64 number)
                                              .has_number = TRUE, .status = CT_OK});
 }
 
-static void emit_facts(const Reading *r)
+static void emit_facts(const CtReading *r)
 {
     const struct ctw_arena *h = &r->v.p.head;
     guint64 dropped = h->dropped_rings + h->dropped_live + h->dropped_sites + h->dropped_strings +
@@ -340,7 +344,7 @@ static void emit_facts(const Reading *r)
 static void read_process(CtEvidence *ev, const CtKb *kb, gint64 source, const struct ctw_reader *in,
                          const struct ctw_process *p)
 {
-    Reading r = {.ev = ev, .kb = kb};
+    CtReading r = {.ev = ev, .kb = kb, .in = in};
     ct_record_view(p, &r.v);
     g_snprintf(r.subject, sizeof r.subject, "process:%u", p->head.pid);
     g_autofree char *command = g_utf8_make_valid(in->run.command, -1);
@@ -354,14 +358,29 @@ static void read_process(CtEvidence *ev, const CtKb *kb, gint64 source, const st
     emit_sites(&r);
     emit_errors(&r);
     emit_series(&r);
-    ct_evidence_add_coverage(ev, r.section, "cuda-log", NULL, wall(&r, r.v.t0_ns),
-                             wall(&r, r.v.t1_ns));
-    ct_evidence_add_coverage(ev, r.section, "record", r.subject, wall(&r, r.v.t0_ns),
-                             wall(&r, r.v.t1_ns));
+    ct_reading_blocks(&r);
+    ct_reading_findings(&r);
+    ct_evidence_add_coverage(ev, r.section, "cuda-log", NULL, ct_reading_wall(&r, r.v.t0_ns),
+                             ct_reading_wall(&r, r.v.t1_ns));
+    ct_evidence_add_coverage(ev, r.section, "record", r.subject, ct_reading_wall(&r, r.v.t0_ns),
+                             ct_reading_wall(&r, r.v.t1_ns));
     gboolean cut = p->len < p->layout.bytes;
     ct_evidence_end_section(ev, r.section, 1, "wall", cut ? CT_TRUNCATED : CT_OK,
                             cut ? "the file ends before the tables do" : NULL);
     ct_record_view_clear(&r.v);
+}
+
+/* A slot that was taken and has no header: its process ended while it was being set up. */
+static void tell_unreadable(CtEvidence *ev, gint64 source, guint slot, const struct ctw_process *p)
+{
+    gboolean early = p->head.crc == 0;
+    g_autofree char *title = g_strdup_printf("process in slot %u", slot);
+    gint64 section = ct_evidence_add_section(
+        ev, &(CtSectionRow){.source = source, .first_line = 1, .title = title, .parser = "record",
+                            .scope = "process", .status = CT_OK});
+    ct_evidence_end_section(ev, section, 1, NULL, early ? CT_PARTIAL : CT_FAILED,
+                            early ? "it ended before its first call to CUDA was recorded"
+                                  : "its header is damaged");
 }
 
 gboolean ct_record_import_bytes(CtEvidence *ev, const CtKb *kb, const char *path,
@@ -385,6 +404,7 @@ gboolean ct_record_import_bytes(CtEvidence *ev, const CtKb *kb, const char *path
             read_process(ev, kb, source, &in, p);
             used++;
         } else {
+            tell_unreadable(ev, source, i, p);
             bad++;
         }
     }

@@ -44,8 +44,17 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(CtRecordView, ct_record_view_clear)
 
 /* Name of a function without the suffix of its version and stream variant. (transfer full) */
 char *ct_record_call(const struct ctw_process *p, guint fn);
-/* "libfoo.so+0x1234 < app+0x88"; NULL when no address is known. (transfer full) */
-char *ct_record_place(const struct ctw_process *p, const struct ctw_site *site);
+/* "read_batch (app.cu:41) < main (app.cu:90)", or "libfoo.so+0x1234 < app+0x88" where no names are
+ * known; NULL when no address is. `number` is that of the site, + 1. (transfer full) */
+char *ct_record_place(const struct ctw_process *p, const struct ctw_site *site, guint number);
+/* The same of return addresses, innermost first. (transfer full) */
+char *ct_record_addresses(const struct ctw_process *p, const guint64 *addr, guint n);
+/* unwind.c: return addresses of the stack of a site, innermost first, from its slice; 0 when there
+ * is no slice, or nothing to unwind it with. */
+guint ct_record_unwind(const struct ctw_process *p, guint number, guint64 *out, guint max);
+/* "function (file:line)" or "function"; NULL when the object is not here or has another build id.
+ * (transfer full) */
+char *ct_record_symbol(const struct ctw_process *p, guint64 return_address);
 const char *ct_record_mem(guint kind);
 gboolean ct_record_is_device(guint kind);
 gboolean ct_record_is_async(guint kind);

@@ -12,7 +12,7 @@ static void add_memory(GString *out, const CtRecordView *v)
         if (!s->site.live_bytes && s->verdict == CT_SITE_QUIET)
             continue;
         g_autofree char *call = ct_record_call(&v->p, s->site.fn);
-        g_autofree char *place = ct_record_place(&v->p, &s->site);
+        g_autofree char *place = ct_record_place(&v->p, &s->site, s->number);
         g_autofree char *live = g_format_size_full(s->site.live_bytes, G_FORMAT_SIZE_IEC_UNITS);
         g_string_append_printf(out, "  %10s in %" G_GUINT64_FORMAT " blocks  %s%s%s", live,
                                (guint64)s->site.live_count, call, place ? "  " : "",

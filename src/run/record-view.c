@@ -9,11 +9,14 @@
 
 const char *ct_record_mem(guint kind)
 {
-    static const char *const names[CTW_N_MEM] = {"device", "pitched",      "managed",
+    static const char *const names[CTW_N_KINDS] = {"device", "pitched",      "managed",
                                                  "pinned host", "registered host",
                                                  "stream-ordered", "stream-ordered (own pool)",
-                                                 "physical"};
-    return kind < CTW_N_MEM ? names[kind] : "unknown";
+                                                 "physical", "array", "external", "shared by IPC",
+                                                 "mapping", "reservation", "stream", "event",
+                                                 "context", "module", "library", "graph",
+                                                 "executable graph", "pool", "semaphore"};
+    return kind < CTW_N_KINDS ? names[kind] : "unknown";
 }
 
 gboolean ct_record_is_async(guint kind)
@@ -23,7 +26,7 @@ gboolean ct_record_is_async(guint kind)
 
 gboolean ct_record_is_device(guint kind)
 {
-    return kind != CTW_MEM_HOST && kind != CTW_MEM_REGISTERED;
+    return kind != CTW_MEM_HOST && kind != CTW_MEM_REGISTERED && kind < CTW_N_MEM;
 }
 
 char *ct_record_call(const struct ctw_process *p, guint fn)
@@ -39,6 +42,16 @@ char *ct_record_call(const struct ctw_process *p, guint fn)
         if (!g_ascii_isalnum(*c) && *c != '_')
             *c = '?';
     return g_strdup(h.name);
+}
+
+/* A CUDA runtime that is linked into the program stands between it and the driver. */
+static gboolean is_runtime(const char *symbol)
+{
+    static const char *const prefixes[] = {"cudart::", "__cudart", "libcudart_static_"};
+    for (gsize i = 0; i < G_N_ELEMENTS(prefixes); i++)
+        if (g_str_has_prefix(symbol, prefixes[i]))
+            return TRUE;
+    return FALSE;
 }
 
 static gboolean module_of(const struct ctw_process *p, guint64 address, struct ctw_module *out)
@@ -57,24 +70,38 @@ static gboolean is_vendor(const char *name)
            g_str_has_prefix(name, "libcutriage");
 }
 
-char *ct_record_place(const struct ctw_process *p, const struct ctw_site *site)
+char *ct_record_addresses(const struct ctw_process *p, const guint64 *addr, guint n)
 {
     g_autoptr(GString) out = g_string_new(NULL);
     guint told = 0;
-    for (guint i = 0; i < site->n_addr && told < 3; i++) {
+    for (guint i = 0; i < n && told < 3; i++) {
         struct ctw_module m;
-        if (!module_of(p, site->addr[i], &m))
+        if (!module_of(p, addr[i], &m))
             continue;
         const char *path = ctw_get_string(p, m.name);
         g_autofree char *base = path ? g_path_get_basename(path) : g_strdup("?");
         g_autofree char *valid = g_utf8_make_valid(base, -1);
         if (is_vendor(valid))
             continue;
-        g_string_append_printf(out, "%s%s+0x%" G_GINT64_MODIFIER "x", told ? " < " : "", valid,
-                               site->addr[i] - m.bias);
+        g_autofree char *symbol = ct_record_symbol(p, addr[i]);
+        if (symbol && is_runtime(symbol))
+            continue;
+        g_string_append(out, told ? " < " : "");
+        if (symbol)
+            g_string_append(out, symbol);
+        else
+            g_string_append_printf(out, "%s+0x%" G_GINT64_MODIFIER "x", valid, addr[i] - m.bias);
         told++;
     }
     return out->len ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
+}
+
+char *ct_record_place(const struct ctw_process *p, const struct ctw_site *site, guint number)
+{
+    guint64 addr[32];
+    guint n = ct_record_unwind(p, number, addr, G_N_ELEMENTS(addr));
+    char *out = n ? ct_record_addresses(p, addr, n) : NULL;
+    return out ? out : ct_record_addresses(p, site->addr, site->n_addr);
 }
 
 static guint class_of(const struct ctw_process *p, guint fn)
@@ -189,6 +216,8 @@ void ct_record_view(const struct ctw_process *p, CtRecordView *v)
         CtRecordSite *s = &g_array_index(v->sites, CtRecordSite, i);
         double seconds = ((double)s->site.last_ns - (double)s->site.first_ns) / 1e9;
         s->calls_per_second = seconds > 0 ? (double)s->site.allocs / seconds : 0;
+        if (s->site.kind >= CTW_N_MEM)
+            continue;
         s->verdict = grows(v, s) ? CT_SITE_GROWS : is_hot(v, s) ? CT_SITE_HOT : CT_SITE_QUIET;
     }
     g_array_sort(v->sites, by_live);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "run/outside.h"
 #include "wire/wire.h"
 
 #define FIRST_FD 100 /* programs close and reuse low numbers */
@@ -85,9 +86,14 @@ CtRecording *ct_recording_new(const char *file, const char *command, GError **er
         r->file = g_canonicalize_filename(file, NULL);
     /* The whole length at once and sparse: a process that grew the file could be killed for it. */
     if (ftruncate(r->fd, (off_t)size) != 0 ||
-        (r->run = mmap(NULL, CTW_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0)) ==
+        (r->run = mmap(NULL, CTW_RUN_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0)) ==
             MAP_FAILED) {
         r->run = NULL;
+        fail(error, "making room for the record");
+        return NULL;
+    }
+    /* The samples of the starter are stored while it runs: a hole of a full disk would kill it. */
+    if (fallocate(r->fd, 0, 0, CTW_RUN_BYTES) != 0 && errno != EOPNOTSUPP) {
         fail(error, "making room for the record");
         return NULL;
     }
@@ -100,7 +106,7 @@ void ct_recording_free(CtRecording *r)
     if (!r)
         return;
     if (r->run)
-        munmap(r->run, CTW_PAGE);
+        munmap(r->run, CTW_RUN_BYTES);
     if (r->bytes)
         munmap(r->bytes, r->len);
     if (r->fd >= 0)
@@ -196,6 +202,7 @@ gboolean ct_recording_run(CtRecording *r, const char *library, char **argv, int 
     if (pid == 0)
         become(r, library, argv, report[1]);
     child_pid = pid;
+    CtOutside *outside = ct_outside_start(r->run, pid);
     close(report[1]);
     struct sigaction on = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
     struct sigaction off = {.sa_handler = SIG_IGN};
@@ -210,6 +217,7 @@ gboolean ct_recording_run(CtRecording *r, const char *library, char **argv, int 
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     child_pid = 0;
+    ct_outside_stop(outside);
     for (gsize i = 0; i < G_N_ELEMENTS(passed); i++)
         sigaction(passed[i], &old_passed[i], NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(ignored); i++)
