@@ -500,8 +500,6 @@ static void complete(CtChrome *c, Raw *r, guint32 thread)
             return;
         r->dur = 0;
     }
-    if (r->ts > G_MAXINT64 - r->dur)
-        return;
     e.t1 = r->ts + r->dur;
     Meaning as = kind_of(c, r, &e);
     if (as == AS_NOTHING)
@@ -522,6 +520,10 @@ static void understand(CtChrome *c, Raw *r)
         r->ph != 'b' && r->ph != 'e')
         return;
     if (!r->has_ts) {
+        c->without_time++;
+        return;
+    }
+    if (!ct_tl_time_ok(r->ts) || !ct_tl_time_ok(r->dur)) {
         c->without_time++;
         return;
     }

@@ -28,7 +28,7 @@ static void tidy(CtBusy *b)
 {
     CtBlock *x = (CtBlock *)(void *)b->blocks->data;
     guint kept = 0;
-    if (!b->sorted)
+    if (!b->sorted && b->blocks->len > 1)
         qsort(x, b->blocks->len, sizeof *x, by_start);
     for (guint i = 0; i < b->blocks->len; i++) {
         CtBlock *last = kept ? &x[kept - 1] : NULL;

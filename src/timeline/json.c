@@ -211,6 +211,8 @@ gboolean ct_json_number(const CtJsonText *t, double *out)
 
 gboolean ct_json_scaled(const CtJsonText *t, guint digits, gint64 *out)
 {
+    if (t->n == 0)
+        return FALSE;
     const guint8 *p = t->p, *end = p + t->n;
     gboolean minus = p < end && *p == '-';
     guint64 v = 0;
@@ -266,6 +268,9 @@ static const guint8 *unicode(const guint8 *p, const guint8 *end, gunichar *out)
 gsize ct_json_plain(const CtJsonText *t, char *out, gsize cap)
 {
     gsize n = 0;
+    out[0] = 0;
+    if (t->n == 0)
+        return 0;
     for (const guint8 *p = t->p, *end = p + t->n; p < end && n + 7 < cap;) {
         if (*p != '\\' || p + 1 >= end) {
             out[n++] = (char)*p++;

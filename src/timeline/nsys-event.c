@@ -152,6 +152,12 @@ gboolean ct_nsys_event(CtNsys *n, const CtNsysTable *t, const CtPagesRow *row, C
             return FALSE;
         end = start;
     }
+    if (!ct_tl_time_ok(start) || !ct_tl_time_ok(end) ||
+        (n->scale > 1 && (ABS(start) > CT_TL_MAX_TIME / 1000 || ABS(end) > CT_TL_MAX_TIME / 1000))) {
+        n->bad_times++;
+        return FALSE;
+    }
+    n->negative += end < start;
     gint64 gpid = get(t, row, F_GLOBAL_PID, -1), gtid = get(t, row, F_GLOBAL_TID, -1);
     gint64 of = gtid >= 0 ? gtid : gpid;
     *e = (CtTlEvent){.kind = t->kind, .t0 = start * n->scale,

@@ -19,7 +19,8 @@ static void on_product(CtNsys *n, sqlite3_stmt *st)
 
 static void on_start(CtNsys *n, sqlite3_stmt *st)
 {
-    if (sqlite3_column_type(st, 0) == SQLITE_INTEGER && sqlite3_column_int64(st, 0) > 0)
+    if (sqlite3_column_type(st, 0) == SQLITE_INTEGER && sqlite3_column_int64(st, 0) > 0 &&
+        sqlite3_column_int64(st, 0) / 2 < CT_TL_MAX_TIME)
         n->tl->wall_offset = sqlite3_column_int64(st, 0);
 }
 

@@ -29,7 +29,7 @@ typedef struct {
     gsize n_call_kinds;
     gint64 scale;              /* of times, to ns */
     GPtrArray *tables;         /* CtNsysTable */
-    guint64 open_ranges;
+    guint64 open_ranges, bad_times, negative;
 } CtNsys;
 
 struct CtNsysTable {

@@ -38,7 +38,7 @@ static gboolean look_row(const CtPagesRow *row, gpointer user)
     Walk *w = user;
     CtNsysTable *t = w->t;
     const CtPagesValue *v = &row->v[t->column[F_START]];
-    if (v->null)
+    if (v->null || !ct_tl_time_ok(v->value))
         return TRUE;
     if (t->rows == 0 || v->value < t->first)
         t->first = v->value;
@@ -46,7 +46,8 @@ static gboolean look_row(const CtPagesRow *row, gpointer user)
         t->backwards = MAX(t->backwards, t->last - v->value);
     t->last = t->rows == 1 ? v->value : MAX(t->last, v->value);
     if (t->kind == CT_TL_CALL && t->column[F_END] >= 0) {
-        gint64 took = row->v[t->column[F_END]].value - v->value;
+        gint64 end = row->v[t->column[F_END]].value;
+        gint64 took = ct_tl_time_ok(end) ? end - v->value : -1;
         w->short_calls += took >= 0 && took < 25;
     }
     return TRUE;
@@ -57,7 +58,7 @@ static gboolean collect_row(const CtPagesRow *row, gpointer user)
     CtNsysTable *t = ((Walk *)user)->t;
     const CtPagesValue *v = &row->v[t->column[F_START]];
     Place p = {v->value, row->place};
-    if (!v->null)
+    if (!v->null && ct_tl_time_ok(v->value))
         g_array_append_val(t->order, p);
     return t->order->len < MAX_ORDERED;
 }
@@ -100,7 +101,7 @@ static void look(CtNsys *n, CtNsysTable *t)
     if (!ct_pages_walk(n->pages, t->root, wanted, look_row, &w, &error))
         damaged(n, t, error);
     check_unit(n, &w);
-    n->tl->disorder = MAX(n->tl->disorder, t->backwards * n->scale);
+    n->tl->disorder = MAX(n->tl->disorder, MIN(t->backwards, CT_TL_MAX_TIME / 1000) * n->scale);
     if (t->backwards == 0)
         return;
     if (t->rows > MAX_ORDERED) {
@@ -161,13 +162,13 @@ static void scan_table(CtNsys *n, CtNsysTable *t, Walk *w)
     if (w->stopped)
         t->rows = 0;
     check_unit(n, w);
-    n->tl->disorder = MAX(n->tl->disorder, t->backwards * n->scale);
+    n->tl->disorder = MAX(n->tl->disorder, MIN(t->backwards, CT_TL_MAX_TIME / 1000) * n->scale);
 }
 
 static gboolean scan(CtTimeline *tl, guint kinds, CtTlVisit visit, gpointer user, GError **error)
 {
     CtNsys *n = tl->impl;
-    n->open_ranges = 0;
+    n->open_ranges = n->bad_times = n->negative = 0;
     for (guint i = 0; i < n->tables->len; i++) {
         CtNsysTable *t = g_ptr_array_index(n->tables, i);
         Walk w = {.n = n, .t = t, .visit = visit, .user = user};
@@ -180,6 +181,12 @@ static gboolean scan(CtTimeline *tl, guint kinds, CtTlVisit visit, gpointer user
         if (w.stopped)
             break;
     }
+    if (n->bad_times)
+        ct_tl_gap(tl, "events without a time", "%" G_GUINT64_FORMAT " rows have times that cannot be; "
+                  "they were left out", n->bad_times);
+    if (n->negative)
+        ct_tl_gap(tl, "negative durations", "%" G_GUINT64_FORMAT " events end before they begin: the "
+                  "clock stepped back; they count as 0", n->negative);
     return TRUE;
 }
 

@@ -42,7 +42,7 @@ static void add_entry(CtTimeline *tl, CtTlStore *store, const struct ctw_process
                       const struct ctw_entry *x, guint32 thread)
 {
     struct ctw_hook h;
-    if (!ctw_get_hook(p, x->fn, &h))
+    if (!ctw_get_hook(p, x->fn, &h) || !ct_tl_time_ok(x->t_ns))
         return;
     gint64 took = (gint64)MIN(x->c, (guint64)G_GINT64_CONSTANT(1) << 50);
     CtTlCall call = call_of(h.cls);

@@ -12,6 +12,13 @@
 #define CT_TL_MAX_STORED 3000000u          /* events that are kept to be read again, at 56 bytes */
 #define CT_TL_MAX_GAPS 64u
 
+/* Times within this can be added and taken from each other; what lies beyond is damage. */
+#define CT_TL_MAX_TIME (G_GINT64_CONSTANT(1) << 61)
+static inline gboolean ct_tl_time_ok(gint64 t)
+{
+    return t > -CT_TL_MAX_TIME && t < CT_TL_MAX_TIME;
+}
+
 static inline gpointer ct_tl_dup(gconstpointer p, gsize n)
 {
     return memcpy(g_malloc(n), p, n); /* g_memdup2 is younger than our GLib */

@@ -31,7 +31,7 @@ static void stamps(CtTritonRequest *r, const json_t *list)
         const char *name = json_string_value(json_object_get(o, "name"));
         gint64 ns = json_integer_value(json_object_get(o, "ns"));
         for (gsize k = 0; name && k < N_STAMPS; k++)
-            if (g_str_equal(name, stamp_names[k]) && ns > 0)
+            if (g_str_equal(name, stamp_names[k]) && ns > 0 && ct_tl_time_ok(ns))
                 r->stamp[k] = ns;
     }
 }
