@@ -66,6 +66,21 @@ grep -q 'What changed' err || fail 'no word of the change'
 grep -q 'the proof is there' out || fail 'not judged again'
 "$CUTRIAGE" query run.case "SELECT path FROM source WHERE path = 'test:look'" >out
 grep -q 'test:look' out || fail 'not kept'
+# On a terminal it asks, runs after a yes and takes the outcome; a no runs nothing.
+if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
+    rm -f ran
+    (sleep 1; echo n; sleep 1; echo) |
+        script -qec "$CUTRIAGE diagnose --lang en --knowledge kb --next app.log" /dev/null >out 2>err
+    grep -q 'Run this now' out || fail 'not asked'
+    [ -e ran ] && fail 'ran after a no'
+    (sleep 1; echo y; sleep 1; echo 1; sleep 1) |
+        script -qec "$CUTRIAGE diagnose --lang en --knowledge kb --next -o asked.case app.log" \
+            /dev/null >out 2>err
+    [ -e ran ] || fail 'did not run after a yes'
+    grep -q 'What changed' out || fail 'no change after a yes'
+    "$CUTRIAGE" query asked.case "SELECT path FROM source WHERE path = 'test:look'" >out
+    grep -q 'test:look' out || fail 'not kept after a yes'
+fi
 "$CUTRIAGE" diagnose --yes app.log >out 2>err
 [ $? -eq 2 ] || fail '--yes alone'
 exit 0
