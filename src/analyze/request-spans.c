@@ -6,7 +6,7 @@
 
 const char *const ct_request_parts[CT_N_RP] = {
     "kernel", "foreign", "h2d", "d2h", "d2d", "alloc", "copy-call",
-    "sync", "launch", "module", "call", "os", "host",
+    "sync", "launch", "module", "call", "os", "host", "queue",
 };
 static const char *const counts[CT_N_RN] = {"kernels", "launches", "syncs",  "allocs",
                                             "copies",  "modules",  "fresh", "hits"};

@@ -7,7 +7,8 @@
 /* In the order in which the spans name them. */
 typedef enum {
     CT_RP_KERNEL, CT_RP_FOREIGN, CT_RP_H2D, CT_RP_D2H, CT_RP_D2D, CT_RP_ALLOC, CT_RP_COPY_CALL,
-    CT_RP_SYNC, CT_RP_LAUNCH, CT_RP_MODULE, CT_RP_CALL, CT_RP_OS, CT_RP_HOST, CT_N_RP
+    CT_RP_SYNC, CT_RP_LAUNCH, CT_RP_MODULE, CT_RP_CALL, CT_RP_OS, CT_RP_HOST, CT_RP_QUEUE,
+    CT_N_RP
 } CtRequestPart;
 extern const char *const ct_request_parts[CT_N_RP];
 

@@ -56,7 +56,7 @@ static void explain(const CtRequestSet *s, const Common *c, const CtRequestSpan 
     double launch = over(s, r, CT_RP_LAUNCH) + over(s, r, CT_RP_CALL);
     double copies = over(s, r, CT_RP_H2D) + over(s, r, CT_RP_D2H) + over(s, r, CT_RP_D2D);
     x[WHY_KERNEL] = over(s, r, CT_RP_KERNEL);
-    x[WHY_QUEUE] = over(s, r, CT_RP_FOREIGN);
+    x[WHY_QUEUE] = over(s, r, CT_RP_FOREIGN) + over(s, r, CT_RP_QUEUE);
     /* Single runs that take a multiple of what this kernel takes were held up by others. */
     if (!c->one_kernel && r->hit > 0) {
         double held = MIN(r->hit, MAX(x[WHY_KERNEL], 0));
@@ -180,6 +180,9 @@ static json_t *detail_of(const Group *g, const char **out_manner)
             }
         }
     }
+    double queue = r->part[CT_RP_QUEUE] - s->part[CT_RP_QUEUE];
+    if (g->why == WHY_QUEUE && queue > 0.5 * middle->extra)
+        *out_manner = "queue";
     json_object_set_new(o, "manner", json_string(*out_manner ? *out_manner : "unknown"));
     json_object_set_new(o, "span", json_integer(worst->r->span));
     return o;
@@ -207,7 +210,8 @@ static const char *in_words(Why why, const char *manner, gboolean pageable)
     case WHY_FIRST:
         return "work of the first time (code loaded, new kernels)";
     default:
-        return "the GPU works for others";
+        return g_strcmp0(manner, "queue") == 0 ? "they wait in a queue"
+                                               : "the GPU works for others";
     }
 }
 
@@ -344,12 +348,18 @@ static void run_set(CtEvidence *ev, const CtRequestSet *s)
     }
 }
 
+/* Where no GPU is seen at all its idleness says nothing. */
+static gboolean works_on_gpu(const CtRequestSet *s)
+{
+    return s->n[CT_RN_KERNELS] + s->n[CT_RN_COPIES] > 0 || s->part[CT_RP_QUEUE] > 0;
+}
+
 static void run(CtEvidence *ev)
 {
     g_autoptr(GPtrArray) sets = ct_request_sets(ev);
     for (guint i = 0; i < sets->len; i++) {
         const CtRequestSet *s = g_ptr_array_index(sets, i);
-        if (s->typical > 0 && s->requests->len >= 5 && s->n[CT_RN_KERNELS] + s->n[CT_RN_COPIES] > 0)
+        if (s->typical > 0 && s->requests->len >= 5 && works_on_gpu(s))
             run_set(ev, s);
     }
 }

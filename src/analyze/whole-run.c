@@ -109,6 +109,16 @@ static void others(CtEvidence *ev, const CtRequestSet *s, double wall)
     }
 }
 
+static void queue(CtEvidence *ev, const CtRequestSet *s, double wall)
+{
+    double share = s->part[CT_RP_QUEUE] / wall;
+    if (share < 0.5)
+        return;
+    g_autofree char *text = g_strdup_printf("a typical request waits in the queue for %.0f %% of "
+                                            "its time", 100 * share);
+    add(ev, s, "run-queue", share, text);
+}
+
 static void run(CtEvidence *ev)
 {
     g_autoptr(GPtrArray) sets = ct_request_sets(ev);
@@ -120,6 +130,7 @@ static void run(CtEvidence *ev)
         gboolean ranges = g_strcmp0(s->found_by, "range") == 0;
         if (ranges)
             idle_gpu(ev, s, s->typical);
+        queue(ev, s, s->typical);
         copies(ev, s, s->typical);
         allocations(ev, s, s->typical);
         if (ranges)
@@ -133,6 +144,6 @@ const CtAnalyzer ct_analyzer_whole_run = {
     .doc = "Judges traces without outliers too: many small kernels, waits between kernels, idle "
            "stretches, pageable copies, allocation in each request, work of others.",
     .emits = "run-launch-bound,run-sync-bound,run-gpu-idle,run-pageable-copy,run-copy-bound,"
-             "run-allocation,run-one-stream,run-shared-gpu",
+             "run-allocation,run-one-stream,run-shared-gpu,run-queue",
     .run = run,
 };

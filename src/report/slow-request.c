@@ -107,7 +107,7 @@ static void read_parts(CtReportSlow *s, sqlite3 *db, CtLang lang, gint64 section
 {
     static const char *const parts[] = {"kernel", "foreign", "h2d",    "d2h",    "d2d",
                                         "alloc",  "copy-call", "sync", "launch", "module",
-                                        "call",   "os",      "host"};
+                                        "call",   "os",      "host",   "queue"};
     static const char *const counts[] = {"kernels", "launches", "syncs", "allocs",
                                          "copies",  "modules",  "fresh"};
     const json_t *of = json_object_get(o, "parts"), *n = json_object_get(o, "n");

@@ -7,7 +7,7 @@
 
 const char *const ct_part_names[CT_N_PARTS] = {
     "kernel", "foreign", "h2d", "d2h", "d2d", "alloc", "copy-call",
-    "sync", "launch", "module", "call", "os", "host",
+    "sync", "launch", "module", "call", "os", "host", "queue",
 };
 
 static CtRequest *request(CtDigest *d, guint i)
@@ -283,8 +283,33 @@ static void settle(const CtDigest *d, CtRequest *r)
     for (guint i = CT_PART_ALLOC; i <= CT_PART_CALL; i++)
         r->part[i] *= (float)scale;
     double rest = MAX(idle - calls, 0);
+    r->part[CT_PART_QUEUE] = (float)MIN((double)r->queue_ns, rest);
+    rest -= r->part[CT_PART_QUEUE];
     r->part[CT_PART_OS] = (float)MIN((double)r->os_ns, rest);
     r->part[CT_PART_HOST] = (float)(rest - r->part[CT_PART_OS]);
+}
+
+/* ---- queues ---- */
+
+/* Servers note how long a request waited as a range of its own. */
+static gboolean on_range(const CtTlEvent *e, gpointer user)
+{
+    CtDigest *d = user;
+    if (e->stream >= 0 || e->t1 <= e->t0 ||
+        g_ascii_strncasecmp(ct_timeline_name(d->tl, e->name), "queue", 5) != 0)
+        return TRUE;
+    gint at = ct_digest_request_at(d, e->tid, e->t0);
+    if (at >= 0)
+        request(d, (guint)at)->queue_ns += (float)(MIN(e->t1, request(d, (guint)at)->t1) - e->t0);
+    return TRUE;
+}
+
+static gboolean has_queue(const CtDigest *d)
+{
+    for (guint i = 0; i < d->group_names->len; i++)
+        if (g_ascii_strncasecmp(g_ptr_array_index(d->group_names, i), "queue", 5) == 0)
+            return TRUE;
+    return FALSE;
 }
 
 /* ---- whose threads ---- */
@@ -350,6 +375,8 @@ gboolean ct_digest_attribute(CtDigest *d, GError **error)
     if (!find_helpers(d, error))
         return FALSE;
     if (!ct_digest_scan(d, CT_TL_BIT(CT_TL_CALL) | CT_TL_BIT(CT_TL_OS), on_host, error))
+        return FALSE;
+    if (has_queue(d) && !ct_digest_scan(d, CT_TL_BIT(CT_TL_RANGE), on_range, error))
         return FALSE;
     d->hint = 0;
     guint gpu = CT_TL_BIT(CT_TL_KERNEL) | CT_TL_BIT(CT_TL_GRAPH) | CT_TL_BIT(CT_TL_SET) |

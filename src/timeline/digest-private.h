@@ -26,6 +26,7 @@ typedef enum {
     CT_PART_CALL, /* other calls: events, graphs, queries */
     CT_PART_OS,
     CT_PART_HOST, /* no call at all: the program's own code */
+    CT_PART_QUEUE, /* a range of that name: waits to be served */
     CT_N_PARTS
 } CtPart;
 extern const char *const ct_part_names[CT_N_PARTS];
@@ -34,7 +35,7 @@ typedef struct {
     gint64 t0, t1, tid; /* tid -1: the request was found on the GPU */
     float part[CT_N_PARTS];
     float copy_ns[3]; /* h2d, d2h, rest: own copies */
-    float own_ns, pageable_ns, hit_ns, alloc_ns, sync_ns, launch_ns, os_ns, gap_ns, stalled_ns;
+    float own_ns, pageable_ns, hit_ns, alloc_ns, sync_ns, launch_ns, os_ns, gap_ns, stalled_ns, queue_ns;
     double bytes[3];
     guint32 kernels, launches, syncs, allocs, copies, modules, fresh, fresh_shapes, hits;
     gint16 device; /* of its first kernel; -1 is unknown */

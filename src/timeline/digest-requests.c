@@ -78,7 +78,7 @@ static void add_range(CtDigest *d, const CtTlEvent *e)
                            .last_end = G_MININT64};
         g_hash_table_insert(d->range_stats, k, s);
     }
-    if (e->t0 < s->last_end)
+    if (e->t1 <= s->last_end)
         return; /* inside one of its own name */
     s->n++;
     s->sum += (double)(e->t1 - e->t0);
@@ -495,7 +495,7 @@ static void index_requests(CtDigest *d)
     guint kept = 0;
     for (guint i = 0; i < d->requests->len; i++) {
         gint64 *end = g_hash_table_lookup(ends, &r[i].tid);
-        if (end && r[i].t0 < *end)
+        if (end && r[i].t1 <= *end)
             continue;
         if (!end) {
             gint64 *key = g_new(gint64, 1);
@@ -519,6 +519,20 @@ static void index_requests(CtDigest *d)
     }
 }
 
+/* Ranges in which the host calls nothing and the GPU does next to nothing are about other things
+ * (loading, logging). */
+static gboolean hold_the_work(const CtDigest *d)
+{
+    double within = 0, all = ct_busy_within(&d->all, d->t0, d->t1);
+    gint64 until = G_MININT64;
+    for (guint i = 0; i < d->requests->len; i++) {
+        const CtRequest *r = &g_array_index(d->requests, CtRequest, i);
+        within += ct_busy_within(&d->all, MAX(r->t0, until), r->t1);
+        until = MAX(until, r->t1);
+    }
+    return all <= 0 || within > 0.1 * all;
+}
+
 gboolean ct_digest_find_requests(CtDigest *d, GError **error)
 {
     d->requests = g_array_new(FALSE, TRUE, sizeof(CtRequest));
@@ -527,6 +541,13 @@ gboolean ct_digest_find_requests(CtDigest *d, GError **error)
         d->scratch = &group;
         if (!ct_digest_scan(d, CT_TL_BIT(CT_TL_RANGE), pick_range, error))
             return FALSE;
+        g_array_sort(d->requests, by_begin);
+        if (!hold_the_work(d)) {
+            g_array_set_size(d->requests, 0);
+            group = 0;
+        }
+    }
+    if (group) {
         d->request_name = g_strdup(g_ptr_array_index(d->group_names, group - 1));
         d->how = g_strdup("range");
     } else if (d->n_kernels >= 24 && !requests_on_gpu(d, error)) {
