@@ -309,6 +309,8 @@ static gboolean plausible(const Part *part, CtStr version, CtStr between)
     gboolean dotted = n < version.n && version.p[n] == '.';
     if (strcmp(part->key, "version.driver") == 0)
         return dotted && major >= 300 && major < 1000;
+    if (strcmp(part->key, "version.python") == 0)
+        return dotted && (major == 2 || major == 3); /* "mAP python 0.51" is a score */
     if (strcmp(part->key, "version.kernel") == 0)
         return dotted && major >= 2 && major < 20 && memchr(version.p, '.', version.n);
     if (!dotted && (!part->major_alone || n != version.n || memchr(between.p, '-', between.n)))
