@@ -100,14 +100,14 @@ static void why_type(const CtStep *s, CtWhy *out)
 }
 
 static void explain(const CtSteps *all, guint at, const CtNumbers *x, const CtNumbers *in,
-                    gboolean sum, guint a, guint b, const CtStepOptions *o)
+                    const CtSum *sum, const CtStepOptions *o)
 {
     CtStep *s = all->steps->pdata[at];
     CtWhy *out = &s->why;
     gboolean first = (at == 0 && !all->graph && !all->unordered) || s->graph_input;
     if (ct_why_nonfinite(s, x, in, first, out) || !x->ref)
         return;
-    if (sum && ct_why_sum(all, at, x, a, b, o, out))
+    if (sum && ct_why_sum(all, at, x, sum, o, out))
         return;
     if (s->reduced && ct_why_square(s, x, in, out))
         return;
@@ -134,8 +134,8 @@ static void look(gpointer data)
     g_autoptr(CtNumbers) x = ct_numbers_load(s, w->o);
     if (!x)
         return;
-    guint a = 0, b = 0;
-    gboolean sum = s->test && ct_sum_finder_add(w->sums, w->at, x, &a, &b);
+    CtSum of;
+    gboolean sum = s->test && ct_sum_finder_add(w->sums, w->at, x, &of);
     /* Only where it begins: what lies behind a bad tensor is bad for that reason. */
     gboolean begins = s->bad && w->all->first_bad < 0;
     if (w->all->graph)
@@ -143,11 +143,11 @@ static void look(gpointer data)
     if (begins) {
         const CtStep *before = main_input(w->all, w->at);
         g_autoptr(CtNumbers) in = before ? ct_numbers_load(before, w->o) : NULL;
-        explain(w->all, w->at, x, in, sum, a, b, w->o);
+        explain(w->all, w->at, x, in, sum ? &of : NULL, w->o);
         if (w->all->first_bad < 0)
             w->all->first_bad = (gint)w->at;
     } else if (sum && !s->bad) {
-        s->loss = ct_why_sum(w->all, w->at, x, a, b, w->o, &s->why);
+        s->loss = ct_why_sum(w->all, w->at, x, &of, w->o, &s->why);
     } else if (!s->bad && s->reduced && x->ref) {
         s->loss = ct_why_small(s, x, &s->why);
     }

@@ -36,18 +36,30 @@ void ct_sum_finder_free(CtSumFinder *f)
     g_free(f);
 }
 
-static gboolean is_sum(const Sketch *x, const Sketch *a, const Sketch *b)
+/* x = a + sign * b, up to the rounding of fp32. */
+static gboolean is_sum(const Sketch *x, const Sketch *a, const Sketch *b, double sign)
 {
     guint good = 0, telling = 0;
     for (guint i = 0; i < POINTS; i++) {
         double size = fabs(a->at[i]) + fabs(b->at[i]);
-        good += fabs(x->at[i] - a->at[i] - b->at[i]) <= 2e-6 * size;
+        good += fabs(x->at[i] - a->at[i] - sign * b->at[i]) <= 2e-7 * size;
         telling += a->at[i] != 0 && b->at[i] != 0;
     }
     return good * 20 >= POINTS * 19 && telling * 2 >= POINTS;
 }
 
-gboolean ct_sum_finder_add(CtSumFinder *f, guint step, const CtNumbers *x, guint *a, guint *b)
+static gboolean try_signs(const Sketch *x, const Sketch *a, const Sketch *b, CtSum *out)
+{
+    if (is_sum(x, a, b, 1) || is_sum(x, a, b, -1))
+        *out = (CtSum){a->step, b->step, is_sum(x, a, b, 1) ? 1 : -1};
+    else if (is_sum(x, b, a, -1))
+        *out = (CtSum){b->step, a->step, -1};
+    else
+        return FALSE;
+    return TRUE;
+}
+
+gboolean ct_sum_finder_add(CtSumFinder *f, guint step, const CtNumbers *x, CtSum *out)
 {
     if (!x->ref || x->n < POINTS || !x->whole)
         return FALSE;
@@ -68,11 +80,7 @@ gboolean ct_sum_finder_add(CtSumFinder *f, guint step, const CtNumbers *x, guint
     gboolean found = FALSE;
     for (guint i = 0; i < n && !found; i++)
         for (guint j = i + 1; j < n && !found; j++)
-            if (is_sum(&s, near[i], near[j])) {
-                *a = near[i]->step;
-                *b = near[j]->step;
-                found = TRUE;
-            }
+            found = try_signs(&s, near[i], near[j], out);
     g_array_append_val(f->sketches, s);
     return found;
 }
@@ -89,10 +97,29 @@ static double rms(const double *x, gsize n)
     return finite ? sqrt(sum / (double)finite) : 0;
 }
 
-gboolean ct_why_sum(const CtSteps *all, guint step, const CtNumbers *x, guint a, guint b,
+/* One of both went in shifted, permuted or scaled: what is left without the other shows it. */
+static gboolean why_branch(const CtNumbers *x, const CtNumbers *own, const CtStep *own_step,
+                           const CtNumbers *other, double own_sign, double other_sign, CtWhy *out)
+{
+    CtNumbers part = *own;
+    part.test = g_new(double, x->n + 1);
+    for (gsize i = 0; i < x->n; i++)
+        part.test[i] = own_sign * (x->test[i] - other_sign * other->test[i]);
+    CtWhy why = {0};
+    gboolean found = ct_why_scaled(&part, 0.02, &why) || ct_why_moved(&part, &why);
+    g_free(part.test);
+    if (!found)
+        return FALSE;
+    *out = why;
+    out->text = g_strdup_printf("what %s adds to it: %s", own_step->name, why.text);
+    g_free(why.text);
+    return TRUE;
+}
+
+gboolean ct_why_sum(const CtSteps *all, guint step, const CtNumbers *x, const CtSum *sum,
                     const CtStepOptions *o, CtWhy *out)
 {
-    const CtStep *sa = all->steps->pdata[a], *sb = all->steps->pdata[b],
+    const CtStep *sa = all->steps->pdata[sum->a], *sb = all->steps->pdata[sum->b],
                  *s = all->steps->pdata[step];
     g_autoptr(CtNumbers) na = ct_numbers_load(sa, o), nb = ct_numbers_load(sb, o);
     if (!na || !nb || na->n != x->n || nb->n != x->n || !na->ref || !nb->ref || !na->test ||
@@ -108,17 +135,18 @@ gboolean ct_why_sum(const CtSteps *all, guint step, const CtNumbers *x, guint a,
         if (small->ref[i] == 0 || !isfinite(x->test[i]))
             continue;
         had++;
-        gone += x->test[i] == large->test[i];
+        gone += x->test[i] == large->test[i] || (sum->sign < 0 && x->test[i] == -large->test[i]);
     }
+    const char *kind = sum->sign < 0 ? "difference" : "sum";
     double share = had ? (double)gone / (double)had : 0;
     if (share >= 0.1) {
         double unit = eps > 0 ? exp2(floor(log2(high))) * eps : 0;
         *out = (CtWhy){
             CT_FAULT_ABSORPTION,
-            g_strdup_printf("it is %s + %s: in %.1f%% of the elements the smaller one "
+            g_strdup_printf("it is the %s of %s and %s: in %.1f%% of the elements the smaller one "
                             "(%s, rms %.3g) changes nothing, because %s is %.3g times larger "
                             "and a step of %s beside %.4g is %.3g",
-                            ls->name, ss->name, 100 * share, ss->name, low, ls->name, high / low,
+                            kind, ls->name, ss->name, 100 * share, ss->name, low, ls->name, high / low,
                             ct_dtype_name(s->effective), high, unit),
             share, high / low};
         return TRUE;
@@ -126,11 +154,14 @@ gboolean ct_why_sum(const CtSteps *all, guint step, const CtNumbers *x, guint a,
     if (rx < 0.03 * low && s->bad) {
         *out =
             (CtWhy){CT_FAULT_CANCELLATION,
-                    g_strdup_printf("it is %s + %s: %.4g and %.4g cancel to %.3g, so their errors "
+                    g_strdup_printf("it is the %s of %s and %s: %.4g and %.4g cancel to %.3g, so their errors "
                                     "count %.0f times",
-                                    ls->name, ss->name, high, low, rx, high / rx),
+                                    kind, ls->name, ss->name, high, low, rx, high / rx),
                     1, high / rx};
         return TRUE;
     }
-    return FALSE;
+    if (!s->bad || !x->whole)
+        return FALSE;
+    return why_branch(x, na, sa, nb, 1, sum->sign, out) ||
+           why_branch(x, nb, sb, na, sum->sign, 1, out);
 }

@@ -42,6 +42,15 @@ static gint64 shifted(const CtNumbers *x, gsize i, const gint64 *arg)
     return (gint64)i - arg[0];
 }
 
+/* arg: axis, by how much, elements behind one step of the axis, whether the end comes in again. */
+static gint64 shifted_axis(const CtNumbers *x, gsize i, const gint64 *arg)
+{
+    gint64 dim = x->dims[arg[0]], at = (gint64)i / arg[2] % dim, from = at - arg[1];
+    if (arg[3])
+        from = (from % dim + dim) % dim;
+    return from < 0 || from >= dim ? -1 : (gint64)i + (from - at) * arg[2];
+}
+
 /* arg: axes of the reference in the order in which the test stores them. */
 static gint64 transposed(const CtNumbers *x, gsize i, const gint64 *arg)
 {
@@ -87,32 +96,54 @@ static gboolean why_layout(const CtNumbers *x, double before, CtWhy *out)
     return FALSE;
 }
 
+typedef struct {
+    double left;
+    gint64 by;
+    gint axis; /* -1: over all elements */
+    gboolean round;
+} Shift;
+
+static void try_shift(const CtNumbers *x, Shift *best, gint axis, gint64 by, gint64 stride,
+                      gboolean round)
+{
+    gint64 arg[] = {axis, by, stride, round};
+    double left = axis < 0 ? left_over(x, shifted, &by) : left_over(x, shifted_axis, arg);
+    if (left < best->left)
+        *best = (Shift){left, by, axis, round};
+}
+
 static gboolean why_shift(const CtNumbers *x, double before, CtWhy *out)
 {
-    gint64 stride = 1, best_by = 0;
-    guint best_axis = 0;
-    double best = INFINITY;
+    Shift best = {INFINITY, 0, -1, FALSE};
+    gint64 stride = 1;
     for (guint d = x->rank; d > 0; d--) {
-        for (gint64 k = -8; k <= 8; k++) {
-            gint64 by = k * stride;
-            if (k == 0 || llabs(k) >= x->dims[d - 1])
-                continue;
-            double after = left_over(x, shifted, &by);
-            if (after < best) {
-                best = after;
-                best_by = k;
-                best_axis = d - 1;
-            }
+        gint64 dim = x->dims[d - 1];
+        /* Few places that changed are channels rather than pixels. */
+        for (gint64 k = 1; k <= 64 && k < dim && dim > 4 && x->whole; k++) {
+            try_shift(x, &best, (gint)d - 1, k, stride, TRUE);
+            try_shift(x, &best, (gint)d - 1, -k, stride, TRUE);
         }
-        stride *= x->dims[d - 1];
+        for (gint64 k = 1; k <= 8 && 4 * k <= dim; k++) {
+            try_shift(x, &best, (gint)d - 1, k, stride, FALSE);
+            try_shift(x, &best, (gint)d - 1, -k, stride, FALSE);
+        }
+        stride *= dim;
     }
-    if (!better(best, before))
+    for (gint64 k = 1; k <= 64 && k * 4 <= (gint64)x->n; k++) {
+        try_shift(x, &best, -1, k, 1, FALSE);
+        try_shift(x, &best, -1, -k, 1, FALSE);
+    }
+    if (!better(best.left, before))
         return FALSE;
-    *out = (CtWhy){CT_FAULT_SHIFT,
-                   g_strdup_printf("shifted by %" G_GINT64_FORMAT " along axis %u: an offset, "
-                                   "padding or stride is wrong",
-                                   best_by, best_axis),
-                   1, (double)best_by};
+    char *text = best.axis < 0
+                     ? g_strdup_printf("shifted by %" G_GINT64_FORMAT " elements of the buffer: an "
+                                       "offset or a pitch is wrong",
+                                       best.by)
+                     : g_strdup_printf("shifted by %" G_GINT64_FORMAT " along axis %d%s: an "
+                                       "offset, padding or stride is wrong",
+                                       best.by, best.axis,
+                                       best.round ? ", what leaves comes in at the other end" : "");
+    *out = (CtWhy){CT_FAULT_SHIFT, text, 1, (double)best.by};
     return TRUE;
 }
 
@@ -166,7 +197,11 @@ static gboolean why_channels_at(const CtNumbers *x, guint axis, CtWhy *out)
     gboolean reversed = TRUE;
     for (guint a = 0; a < n; a++)
         reversed = reversed && map[a] == n - 1 - a;
-    *out = (CtWhy){CT_FAULT_CHANNELS,
+    /* Rows of a batch, and the columns of a plain matrix, are no channels. */
+    gboolean channels = x->rank == 3 || (x->rank > 3 && axis > 0) || n <= 4;
+    if (x->rank < 3 || (x->rank == 3 && axis > 0 && x->dims[0] > 4))
+        channels = FALSE;
+    *out = (CtWhy){channels ? CT_FAULT_CHANNELS : CT_FAULT_PERMUTED,
                    reversed && n <= 4
                        ? g_strdup_printf("the %u channels of axis %u stand in reverse order "
                                          "(RGB and BGR?)",

@@ -277,6 +277,53 @@ static char *undefined_places(const CtNumbers *x, const CtNumbers *in)
     return NULL;
 }
 
+/* How many whole channels of an axis are not finite while all other elements are; 0 when the
+ * elements lie in another way. */
+static gsize bad_channels(const CtNumbers *x, guint axis)
+{
+    gsize dim = (gsize)MAX(x->dims[axis], 1), inner = 1, bad = 0;
+    for (guint d = axis + 1; d < x->rank; d++)
+        inner *= (gsize)MAX(x->dims[d], 1);
+    gsize each = x->n / dim;
+    if (!x->whole || dim < 4 || each < 4 || each * dim != x->n)
+        return 0;
+    g_autofree gsize *count = g_new0(gsize, dim);
+    for (gsize i = 0; i < x->n; i++)
+        count[i / inner % dim] += !isfinite(x->test[i]);
+    for (gsize c = 0; c < dim; c++) {
+        if (count[c] != 0 && count[c] * 4 < each * 3)
+            return 0;
+        bad += count[c] != 0;
+    }
+    return bad * 2 <= dim ? bad : 0;
+}
+
+/* One weight that is not finite spoils its output channel everywhere and no other. */
+static gboolean why_weight(const CtStep *s, const CtNumbers *x, CtWhy *out)
+{
+    guint kind = ct_op_kind(s);
+    if (x->rank < 2 || s->c.test.nan == 0 || (kind & ~(guint)(CT_OP_NORM | CT_OP_SQUARE)))
+        return FALSE;
+    guint axes[] = {x->rank > 3 ? 1 : x->rank - 1, x->rank - 1,
+                    x->rank == 3 && x->dims[0] == 1 ? 1 : x->rank - 1};
+    for (gsize i = 0; i < G_N_ELEMENTS(axes); i++) {
+        /* A row that a norm could not divide is no channel. */
+        if (i == 2 && (kind & CT_OP_NORM))
+            break;
+        gsize bad = bad_channels(x, axes[i]);
+        if (bad == 0)
+            continue;
+        *out = (CtWhy){CT_FAULT_NAN_WEIGHT,
+                       g_strdup_printf("%zu of %" G_GINT64_FORMAT " channels (axis %u) are NaN "
+                                       "everywhere, all others are right, and what comes in is "
+                                       "finite: a weight or bias of these channels is not",
+                                       bad, x->dims[axes[i]], axes[i]),
+                       (double)bad / (double)x->dims[axes[i]], (double)bad};
+        return TRUE;
+    }
+    return FALSE;
+}
+
 gboolean ct_why_nonfinite(const CtStep *s, const CtNumbers *x, const CtNumbers *in, gboolean first,
                           CtWhy *out)
 {
@@ -313,6 +360,8 @@ gboolean ct_why_nonfinite(const CtStep *s, const CtNumbers *x, const CtNumbers *
                     share, most};
         return TRUE;
     }
+    if (why_weight(s, x, out))
+        return TRUE;
     char *text = undefined_places(x, in);
     if (!text)
         text = g_strdup_printf(

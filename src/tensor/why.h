@@ -47,7 +47,11 @@ gboolean ct_why_few(const CtStep *s, const CtNumbers *x, CtWhy *out);
 typedef struct CtSumFinder CtSumFinder;
 CtSumFinder *ct_sum_finder_new(void);
 void ct_sum_finder_free(CtSumFinder *f);
-/* FALSE when it is no sum. *a and *b are steps. */
-gboolean ct_sum_finder_add(CtSumFinder *f, guint step, const CtNumbers *x, guint *a, guint *b);
-gboolean ct_why_sum(const CtSteps *all, guint step, const CtNumbers *x, guint a, guint b,
+typedef struct {
+    guint a, b; /* steps */
+    int sign;   /* a + sign * b */
+} CtSum;
+/* FALSE when it is neither a sum nor a difference. */
+gboolean ct_sum_finder_add(CtSumFinder *f, guint step, const CtNumbers *x, CtSum *out);
+gboolean ct_why_sum(const CtSteps *all, guint step, const CtNumbers *x, const CtSum *sum,
                     const CtStepOptions *o, CtWhy *out);
