@@ -44,10 +44,12 @@ char *ct_record_call(const struct ctw_process *p, guint fn)
     return g_strdup(h.name);
 }
 
-/* A CUDA runtime that is linked into the program stands between it and the driver. */
+/* A CUDA runtime that is linked into the program stands between it and the driver, and what starts
+ * programs and threads stands at the end. */
 static gboolean is_runtime(const char *symbol)
 {
-    static const char *const prefixes[] = {"cudart::", "__cudart", "libcudart_static_"};
+    static const char *const prefixes[] = {"cudart::", "__cudart", "libcudart_static_", "_start",
+                                           "__libc_start", "clone", "start_thread"};
     for (gsize i = 0; i < G_N_ELEMENTS(prefixes); i++)
         if (g_str_has_prefix(symbol, prefixes[i]))
             return TRUE;

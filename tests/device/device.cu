@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cuda.h>
 #include <unistd.h>
+#include <vector>
 
 __global__ void nothing() {}
 
@@ -32,6 +34,12 @@ __global__ void read_unaligned(char *p, float *out)
 __global__ void check_index(int limit)
 {
     assert((int)threadIdx.x < limit);
+}
+
+__global__ void give_up(int limit)
+{
+    if ((int)threadIdx.x >= limit)
+        __trap();
 }
 
 static int show(const char *what, cudaError_t e)
@@ -59,51 +67,149 @@ template <typename F> static void time_loop(int n, F round)
     printf("%.4f\n", (now_us() - t) / n);
 }
 
+static void physical(size_t bytes)
+{
+    static CUmemAllocationProp prop;
+    CUmemGenericAllocationHandle h;
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    cuMemCreate(&h, bytes, &prop, 0);
+}
+
+static void take_array()
+{
+    cudaArray_t a;
+    cudaChannelFormatDesc d = cudaCreateChannelDesc<float>();
+    show("cudaMallocArray", cudaMallocArray(&a, &d, 256, 256));
+}
+
+/* One request; what it leaks is the last word of the mode. */
 static void serve(const char *mode, int n)
 {
     cudaStream_t s;
+    cudaMemPool_t pool;
+    cudaMemPoolProps props = {};
+    std::vector<char> page(1 << 20);
+    props.allocType = cudaMemAllocationTypePinned;
+    props.location.type = cudaMemLocationTypeDevice;
     cudaStreamCreate(&s);
+    cudaMemPoolCreate(&pool, &props);
     float *scratch = nullptr;
     cudaMalloc(&scratch, 1 << 20);
+    auto is = [&](const char *m) { return strcmp(mode, m) == 0; };
     for (int i = 0; i < n; i++) {
         float *p = nullptr;
-        if (strcmp(mode, "leak-async") == 0)
+        size_t pitch;
+        if (is("leak-async"))
             show("cudaMallocAsync", cudaMallocAsync(&p, 1 << 18, s));
-        else if (strcmp(mode, "leak-malloc") == 0)
+        else if (is("leak-pool"))
+            show("cudaMallocFromPoolAsync", cudaMallocFromPoolAsync(&p, 1 << 18, pool, s));
+        else if (is("leak-malloc"))
             show("cudaMalloc", cudaMalloc(&p, 1 << 18));
-        else if (strcmp(mode, "hot") == 0)
+        else if (is("leak-pitch"))
+            show("cudaMallocPitch", cudaMallocPitch(&p, &pitch, 1000, 256));
+        else if (is("leak-managed"))
+            show("cudaMallocManaged", cudaMallocManaged(&p, 1 << 18));
+        else if (is("leak-physical"))
+            physical(2 << 20);
+        else if (is("leak-array"))
+            take_array();
+        else if (is("leak-host")) {
+            void *host;
+            show("cudaMallocHost", cudaMallocHost(&host, 1 << 16));
+        } else if (is("leak-stream")) {
+            cudaStream_t t;
+            cudaStreamCreate(&t);
+        } else if (is("leak-graph") || is("churn-graph")) {
+            cudaGraph_t g;
+            cudaGraphExec_t e;
+            cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed);
+            fill_rows<<<4, 256, 0, s>>>(scratch, 1024);
+            cudaStreamEndCapture(s, &g);
+            cudaGraphInstantiate(&e, g, 0);
+            cudaGraphLaunch(e, s);
+            if (is("churn-graph"))
+                cudaGraphExecDestroy(e);
+            cudaGraphDestroy(g);
+        } else if (is("hot"))
             cudaMalloc(&p, 1 << 18);
+        else if (is("pageable"))
+            cudaMemcpyAsync(scratch, page.data(), page.size(), cudaMemcpyHostToDevice, s);
         else
             cudaMallocAsync(&p, 1 << 18, s);
-        fill_rows<<<4, 256, 0, s>>>(p, 1024);
-        if (strcmp(mode, "hot") == 0)
+        fill_rows<<<4, 256, 0, s>>>(scratch, 1024);
+        if (is("hot"))
             cudaFree(p);
-        else if (strcmp(mode, "serve") == 0)
+        else if (is("serve"))
             cudaFreeAsync(p, s);
         cudaStreamSynchronize(s);
         usleep(500);
     }
 }
 
+/* Everything but the edges of what was taken is given back: much is free, nothing in one piece. */
+static void fragmentation()
+{
+    size_t room, total, piece = (size_t)1 << 30;
+    std::vector<void *> all;
+    void *p;
+    cudaMemGetInfo(&room, &total);
+    while (cudaMalloc(&p, piece) == cudaSuccess)
+        all.push_back(p);
+    cudaGetLastError();
+    for (size_t i = 0; i < all.size(); i += 2)
+        cudaFree(all[i]);
+    cudaMemGetInfo(&room, &total);
+    printf("free %zu of %zu\n", room, total);
+    show("cudaMalloc", cudaMalloc(&p, room - room / 4));
+    show("cudaMalloc", cudaMalloc(&p, room + room / 2));
+}
+
+static void graph_replay()
+{
+    float *p;
+    cudaStream_t s;
+    cudaGraph_t g;
+    cudaGraphExec_t e;
+    cudaStreamCreate(&s);
+    cudaMalloc(&p, 64 << 20);
+    cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
+    fill_rows<<<4, 256, 0, s>>>(p, 1024);
+    cudaStreamEndCapture(s, &g);
+    cudaGraphInstantiate(&e, g, 0);
+    cudaGraphLaunch(e, s);
+    show("first replay", cudaStreamSynchronize(s));
+    cudaFree(p);
+    cudaGraphLaunch(e, s);
+    show("cudaStreamSynchronize", cudaStreamSynchronize(s));
+}
+
 static void fault(const char *mode)
 {
     float *p;
     cudaStream_t s;
+    auto is = [&](const char *m) { return strcmp(mode, m) == 0; };
     cudaStreamCreate(&s);
-    cudaMalloc(&p, 4096);
+    cudaMalloc(&p, 64 << 20);
     fill_rows<<<4, 256, 0, s>>>(p, 1024);
-    if (strcmp(mode, "out-of-bounds") == 0)
+    if (is("out-of-bounds"))
         gather_scores<<<1, 32, 0, s>>>(p, 1L << 34);
-    else if (strcmp(mode, "misaligned") == 0)
+    else if (is("misaligned"))
         read_unaligned<<<1, 1, 0, s>>>((char *)p, p);
-    else if (strcmp(mode, "assert") == 0)
+    else if (is("assert"))
         check_index<<<1, 32, 0, s>>>(16);
-    else if (strcmp(mode, "double-free") == 0) {
+    else if (is("trap"))
+        give_up<<<1, 32, 0, s>>>(16);
+    else if (is("use-after-free")) {
+        show("first use", cudaStreamSynchronize(s));
+        cudaFree(p);
+        fill_rows<<<4, 256, 0, s>>>(p, 1024);
+    } else if (is("double-free")) {
         cudaStreamSynchronize(s);
         cudaFree(p);
         show("cudaFree", cudaFree(p));
         cudaMalloc(&p, 4096);
-    } else if (strcmp(mode, "capture") == 0) {
+    } else if (is("capture")) {
         cudaGraph_t g;
         show("begin", cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
         fill_rows<<<4, 256, 0, s>>>(p, 1024);
@@ -125,8 +231,14 @@ int main(int argc, char **argv)
             cudaMallocAsync(&p, 4096, 0);
             cudaFreeAsync(p, 0);
         });
-    else if (strcmp(mode, "serve") == 0 || strcmp(mode, "hot") == 0 || strncmp(mode, "leak", 4) == 0)
-        serve(mode, 400);
+    else if (strcmp(mode, "fragmentation") == 0)
+        fragmentation();
+    else if (strcmp(mode, "graph-replay") == 0)
+        graph_replay();
+    else if (strcmp(mode, "serve") == 0 || strcmp(mode, "hot") == 0 ||
+             strcmp(mode, "pageable") == 0 || strncmp(mode, "leak", 4) == 0 ||
+             strncmp(mode, "churn", 5) == 0)
+        serve(mode, argc > 2 ? atoi(argv[2]) : 400);
     else
         fault(mode);
     return 0;
