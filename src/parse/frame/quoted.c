@@ -84,6 +84,10 @@ static gboolean is_test_result(const char *text, gsize len)
     if (skip > 1 && ct_text_starts(text + skip, len - skip, "Start ") && len > skip + 6 &&
         (g_ascii_isdigit(text[skip + 6]) || text[skip + 6] == ' '))
         return TRUE;
+    /* JUnit names each test; what failed stands in elements of their own. */
+    if (ct_text_has(text, MIN(len, MAX_PROSE), "<testcase ") &&
+        !ct_text_has(text, len, "<failure") && !ct_text_has(text, len, "<error"))
+        return TRUE;
     /* TAP: "ok 12 - name" */
     if (ct_text_starts(text, len, "ok ") && len > 4 && g_ascii_isdigit(text[3]))
         return TRUE;
@@ -198,9 +202,11 @@ static gboolean asks(const char *text, gsize len)
         "What ", "what ", "How ",   "how ",   "Why ",    "why ",      "When ",  "when ",
         "Does ", "does ", "Do ",    "do ",    "Is ",     "is ",       "Are ",   "are ",
         "Can ",  "can ",  "Could ", "could ", "Should ", "should ",   "Which ", "which ",
-        "Where ", "where ", "Has anyone", "has anyone", "Anyone ", "Does anyone", NULL};
+        "Where ", "where ", "Has any",    "has any",    "Anyone ", "anyone ",
+        "Did any", "did any", NULL};
     static const char *const han[] = {"\u8bf7\u95ee", "\u662f\u4ec0\u4e48\u610f\u601d", "\u600e\u4e48\u89e3\u51b3", "\u5982\u4f55\u89e3\u51b3",
-                                      "\u4ec0\u4e48\u539f\u56e0", "\u4ec0\u4e48\u542b\u4e49", NULL};
+                                      "\u4ec0\u4e48\u539f\u56e0", "\u4ec0\u4e48\u542b\u4e49",
+                                      "\u600e\u4e48\u5f15\u8d77", "\u4ec0\u4e48\u5f15\u8d77", NULL};
     if (has_any(text, len, han) || ct_text_starts(text, len, "Q: ") ||
         ct_text_starts(text, len, "A: "))
         return TRUE;
@@ -326,6 +332,13 @@ static gboolean shows_commits(const char *command)
     return command && starts_any(command, strlen(command), begins);
 }
 
+/* What a program says of itself, or holds: no run of it. */
+static gboolean shows_texts(const char *command)
+{
+    static const char *const begins[] = {"man ", "strings ", "nm ", "objdump ", "help ", NULL};
+    return command && (starts_any(command, strlen(command), begins) || strstr(command, " --help"));
+}
+
 CtQuoting ct_quotes_judge(const CtLine *lines, guint n, const char *command, const char *path)
 {
     static const char *const documents[] = {".md", ".markdown", "README", "README.txt", NULL};
@@ -341,12 +354,16 @@ CtQuoting ct_quotes_judge(const CtLine *lines, guint n, const char *command, con
     guint commits = 0, shorts = 0, filled = 0, persons = 0, fences = 0;
     if (shows_commits(command))
         return CT_QUOTING_COMMITS;
+    if (shows_texts(command))
+        return CT_QUOTING_ALL;
     for (guint i = 0; i < n; i++) {
         const char *text = lines[i].raw;
         gsize len = lines[i].raw_len;
         if (len == 0)
             continue;
         filled++;
+        if (ct_text_starts(text, len, "Subject: [PATCH"))
+            return CT_QUOTING_ALL;
         gboolean author = i + 1 < n && ct_text_starts(lines[i + 1].raw, lines[i + 1].raw_len, "Author:");
         gboolean merge = i + 1 < n && ct_text_starts(lines[i + 1].raw, lines[i + 1].raw_len, "Merge:");
         commits += (long_commit(text, len) && (author || merge)) ||
@@ -357,8 +374,9 @@ CtQuoting ct_quotes_judge(const CtLine *lines, guint n, const char *command, con
     }
     if (commits || (shorts >= 2 && shorts * 10 >= filled * 8))
         return CT_QUOTING_COMMITS;
-    if (command)
+    if (command && !g_str_has_prefix(command, "cat "))
         return CT_QUOTING_NOT;
+    path = command ? command : path; /* "cat guide.md" */
     if (named_like(path, manuals))
         return CT_QUOTING_ALL;
     if (named_like(path, documents) || fences >= 2)

@@ -204,7 +204,8 @@ static void judge_quotes(CtParse *parse, CtEmit *s)
     }
     s->quotes.kind = ct_quotes_judge(lines, n, s->command, parse->path);
     /* Its versions are not those of this machine either. */
-    if (!s->scope && (s->quotes.kind == CT_QUOTING_COMMITS || s->quotes.kind == CT_QUOTING_ALL))
+    if (!s->scope && (s->quotes.kind == CT_QUOTING_COMMITS ||
+                      (s->quotes.kind == CT_QUOTING_ALL && !s->command)))
         s->scope = g_strdup("claimed");
 }
 

@@ -108,6 +108,17 @@ CUDA out of memory
 The text RuntimeError: CUDA out of memory. Tried to allocate 1.00 GiB tells how much was asked for.
 EOF
 nothing manual.rst
+# A patch in a mail, JUnit without a failure, what a program says of itself.
+printf 'Subject: [PATCH] fix %s\n\nSeen as RuntimeError: %s\n---\n a.cu | 2 +-\n' "$message" \
+    "$message" >mail.txt
+nothing mail.txt
+printf '<testsuite failures="0">\n<testcase name="%s" time="0.1"/>\n</testsuite>\n' "$message" >junit.xml
+nothing junit.xml
+printf '$ serve --help\n  --retry-on TEXT  as in "%s"\n$ strings libserve.so\n%s\n' "$message" \
+    "$message" >help.txt
+nothing help.txt
+printf '$ serve --model a\n%s\n' "RuntimeError: $message" >run.txt
+found run.txt illegal-address-kernel
 # A logger that prints an exception as Python writes it is no program text.
 echo "ERROR 10-09 13:21:24 engine.py:165] RuntimeError(\"$message\")" >logger.log
 found logger.log illegal-address-kernel
