@@ -141,19 +141,16 @@ static void more(const View *v, guint all)
     printf("%s\n", text);
 }
 
-static void list(const View *v, const GArray *a, guint all, CtMsg what)
+static void list(const View *v, const GArray *a, guint all, gint64 sum, CtMsg what)
 {
     const CtMsg columns[] = {CT_MSG_TRACE_SHARE, CT_MSG_TRACE_TOTAL, CT_MSG_TRACE_COUNT,
                              CT_MSG_TRACE_MEAN, CT_MSG_TRACE_MAX, what};
-    double sum = 0;
     if (a->len == 0)
         return;
-    for (guint i = 0; i < a->len; i++)
-        sum += (double)g_array_index(a, CtTlNamed, i).total;
     CtTable *t = table(v, columns, G_N_ELEMENTS(columns));
     for (guint i = 0; i < MIN(a->len, SHOWN); i++) {
         const CtTlNamed *x = &g_array_index(a, CtTlNamed, i);
-        ct_inspect_row(t, percent((double)x->total, sum), ct_format_duration((double)x->total),
+        ct_inspect_row(t, percent((double)x->total, (double)sum), ct_format_duration((double)x->total),
                        amount(x->count), ct_format_duration((double)x->total / (double)x->count),
                        ct_format_duration((double)x->max), name_of(v, x->name), NULL);
     }
@@ -242,13 +239,13 @@ void ct_inspect_trace_text(const CtTrace *trace, const CtKb *kb, CtLang lang)
     const View v = {trace->timeline, trace->summary, kb, lang};
     head(&v, trace->path);
     gpus(&v);
-    list(&v, v.s->kernels, v.s->n_kernels, CT_MSG_TRACE_KERNEL);
+    list(&v, v.s->kernels, v.s->n_kernels, v.s->kernel_ns, CT_MSG_TRACE_KERNEL);
     copies(&v);
-    list(&v, v.s->calls, v.s->n_calls, CT_MSG_TRACE_CALL);
+    list(&v, v.s->calls, v.s->n_calls, v.s->call_ns, CT_MSG_TRACE_CALL);
     failures(&v);
     nodes(&v);
-    list(&v, v.s->ranges, v.s->n_ranges, CT_MSG_TRACE_RANGE);
-    list(&v, v.s->os, v.s->os->len, CT_MSG_TRACE_OS);
+    list(&v, v.s->ranges, v.s->n_ranges, v.s->range_ns, CT_MSG_TRACE_RANGE);
+    list(&v, v.s->os, v.s->n_os, v.s->os_ns, CT_MSG_TRACE_OS);
     gaps(&v);
 }
 

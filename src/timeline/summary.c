@@ -267,10 +267,11 @@ static int by_device(gconstpointer a, gconstpointer b)
 }
 
 /* The fifty that took most, out of an array with holes. */
-static guint top(GArray *all, GArray *out)
+static guint top(GArray *all, GArray *out, gint64 *sum)
 {
     for (guint i = 0; i < all->len; i++) {
         const CtTlNamed *x = &g_array_index(all, CtTlNamed, i);
+        *sum += x->total;
         if (x->count)
             g_array_append_val(out, *x);
     }
@@ -309,10 +310,10 @@ static void finish(Summing *m)
     CtTlSummary *s = m->s;
     for (guint i = 0; i < s->gpus->len; i++)
         idle(&g_array_index(s->gpus, CtTlGpu, i), &m->busy[i]);
-    s->n_kernels = top(m->by_name[0], s->kernels);
-    s->n_calls = top(m->by_name[1], s->calls);
-    s->n_ranges = top(m->by_name[2], s->ranges);
-    top(m->by_name[3], s->os);
+    s->n_kernels = top(m->by_name[0], s->kernels, &s->kernel_ns);
+    s->n_calls = top(m->by_name[1], s->calls, &s->call_ns);
+    s->n_ranges = top(m->by_name[2], s->ranges, &s->range_ns);
+    s->n_os = top(m->by_name[3], s->os, &s->os_ns);
     g_array_sort(s->nodes, by_total);
     g_array_sort(s->copies, by_copy_time);
     for (guint i = 0; i < s->failures->len; i++) {

@@ -45,7 +45,8 @@ typedef struct {
     gint64 t0, t1;                        /* of all events; t1 < t0: none */
     GArray *gpus;                         /* CtTlGpu */
     GArray *kernels, *calls, *ranges, *os; /* CtTlNamed, most time first, 50 at most */
-    guint n_kernels, n_calls, n_ranges;   /* different names */
+    guint n_kernels, n_calls, n_ranges, n_os; /* different names */
+    gint64 kernel_ns, call_ns, range_ns, os_ns; /* of all of them, also those beyond 50 */
     GArray *nodes;                        /* CtTlNamed of ONNX Runtime: provider and operation */
     GArray *copies;                       /* CtTlCopies, most time first */
     GArray *failures;                     /* CtTlFailure */
