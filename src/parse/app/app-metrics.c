@@ -166,13 +166,21 @@ static gboolean names_setting(CtStr s)
     char low[48];
     gsize n = MIN(s.n, sizeof low - 1);
     for (gsize i = 0; i < n; i++)
-        low[i] = g_ascii_tolower(s.p[i]);
+        low[i] = s.p[i] >= 'A' && s.p[i] <= 'Z' ? (char)(s.p[i] | 32) : s.p[i];
     low[n] = '\0';
     for (gsize i = 0; i < n; i++) {
-        guint64 left = g_ascii_islower(low[i]) ? bits[low[i] - 'a'] : 0;
-        for (guint w = 0; left; w++, left >>= 1)
-            if ((left & 1) && g_str_has_prefix(low + i, setting_words[w]))
+        guint64 left = low[i] >= 'a' && low[i] <= 'z' ? bits[low[i] - 'a'] : 0;
+        while (left) {
+            guint w = (guint)__builtin_ctzll(left);
+            left &= left - 1;
+            const char *word = setting_words[w], *at = low + i;
+            while (*word && *word == *at) {
+                word++;
+                at++;
+            }
+            if (!*word)
                 return TRUE;
+        }
     }
     return FALSE;
 }

@@ -83,7 +83,7 @@ gssize ct_str_ifind(CtStr s, const char *needle)
         if (*p != low && *p != high)
             continue;
         gsize i = 1;
-        while (i < n && g_ascii_tolower(p[i]) == g_ascii_tolower(needle[i]))
+        while (i < n && (p[i] == needle[i] || g_ascii_tolower(p[i]) == g_ascii_tolower(needle[i])))
             i++;
         if (i == n)
             return p - s.p;
