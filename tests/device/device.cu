@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <cuda.h>
+#include <dlfcn.h>
 #include <unistd.h>
 #include <vector>
 
@@ -70,10 +71,14 @@ template <typename F> static void time_loop(int n, F round)
 static void physical(size_t bytes)
 {
     static CUmemAllocationProp prop;
+    static CUresult (*create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *,
+                              unsigned long long);
     CUmemGenericAllocationHandle h;
+    if (!create)
+        *(void **)&create = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuMemCreate");
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    cuMemCreate(&h, bytes, &prop, 0);
+    create(&h, bytes, &prop, 0);
 }
 
 static void take_array()
@@ -147,24 +152,6 @@ static void serve(const char *mode, int n)
     }
 }
 
-/* Everything but the edges of what was taken is given back: much is free, nothing in one piece. */
-static void fragmentation()
-{
-    size_t room, total, piece = (size_t)1 << 30;
-    std::vector<void *> all;
-    void *p;
-    cudaMemGetInfo(&room, &total);
-    while (cudaMalloc(&p, piece) == cudaSuccess)
-        all.push_back(p);
-    cudaGetLastError();
-    for (size_t i = 0; i < all.size(); i += 2)
-        cudaFree(all[i]);
-    cudaMemGetInfo(&room, &total);
-    printf("free %zu of %zu\n", room, total);
-    show("cudaMalloc", cudaMalloc(&p, room - room / 4));
-    show("cudaMalloc", cudaMalloc(&p, room + room / 2));
-}
-
 static void graph_replay()
 {
     float *p;
@@ -231,8 +218,6 @@ int main(int argc, char **argv)
             cudaMallocAsync(&p, 4096, 0);
             cudaFreeAsync(p, 0);
         });
-    else if (strcmp(mode, "fragmentation") == 0)
-        fragmentation();
     else if (strcmp(mode, "graph-replay") == 0)
         graph_replay();
     else if (strcmp(mode, "serve") == 0 || strcmp(mode, "hot") == 0 ||

@@ -4,6 +4,7 @@
 serve     nothing is wrong        leak     each answer is kept
 shapes    sizes that never repeat  empty    the cache is emptied in the loop
 pageable  inputs from plain memory assert   an index beyond its table
+fragment  much is reserved and free, nothing in one piece
 """
 import sys
 import time
@@ -18,6 +19,12 @@ for wide in (64, 128, 256, 256):
     width = wide
 net = torch.nn.Sequential(*layers).cuda().eval()
 kept = []
+if mode == "fragment":
+    torch.cuda.set_per_process_memory_fraction(7e9 / torch.cuda.get_device_properties(0).total_memory)
+    blocks = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for _ in range(6)]
+    del blocks
+    kept = [torch.empty(600 << 20, dtype=torch.uint8, device="cuda") for _ in range(6)]
+    torch.empty(1200 << 20, dtype=torch.uint8, device="cuda")
 with torch.inference_mode():
     x = torch.randn(4, 3, 112, 112, device="cuda")
     page = torch.randn(4, 3, 224, 224)
