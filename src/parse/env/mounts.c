@@ -89,6 +89,8 @@ static int sniff(const CtSniff *sniff)
         good += target.n && target.p[0] == '/' && type.n && options.n &&
                 (ct_str_starts(options, "rw") || ct_str_starts(options, "ro")) && ct_str_ends(rest, "0");
     }
+    if (good && sniff->command && strstr(sniff->command, "mounts"))
+        return 90;
     return lines && good == lines ? 85 : 0;
 }
 
