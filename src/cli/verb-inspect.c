@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/gather.h"
+#include "cli/inspect-model.h"
 #include "cli/inspect-trace.h"
 #include "cli/sql-table.h"
 
@@ -147,6 +148,8 @@ static int run(int argc, char **argv)
     gboolean traces = g_strcmp0(show, "traces") == 0;
     const char *sql = view_sql(show && !traces ? show : "sections", &code);
     g_autofree char **paths = sql ? ct_gather_paths("inspect", argc, argv, &code) : NULL;
+    if (paths && !show && !csv && ct_inspect_models(paths, json, &code))
+        return code;
     g_auto(CtGather) gather = {.keep_traces = !show || traces};
     if (!paths || !ct_gather("inspect", paths, knowledge, &gather, &code))
         return code;

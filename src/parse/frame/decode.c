@@ -213,7 +213,7 @@ static void settle(CtDecoder *d)
     } else {
         skip = skip_false_mark(p, len);
         d->binary = known_binary(p, len);
-        d->reader = d->binary ? reader_of(p, len) : NULL;
+        d->reader = reader_of(p, len); /* also of kinds without a magic number of their own */
         d->kind = d->reader ? PARSED : d->binary ? BINARY : utf16_by_nuls(p, len);
         if (d->reader) {
             d->binary = NULL;
