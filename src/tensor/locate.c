@@ -111,6 +111,8 @@ static void explain(const CtSteps *all, guint at, const CtNumbers *x, const CtNu
         return;
     if (s->reduced && ct_why_square(s, x, in, out))
         return;
+    if (ct_why_running_sum(s, x, in, out) || ct_why_denominator(s, x, in, out))
+        return;
     if (ct_why_small(s, x, out) || ct_why_clipped(s, x, out) || ct_why_scaled(x, allowed(s), out) ||
         ct_why_moved(x, out))
         return;
@@ -132,8 +134,14 @@ static void look(gpointer data)
     Walk *w = data;
     CtStep *s = w->all->steps->pdata[w->at];
     g_autoptr(CtNumbers) x = ct_numbers_load(s, w->o);
-    if (!x)
+    if (!x) {
+        gboolean begins = s->bad && (w->all->graph ? inputs_good(w->all, s) : TRUE);
+        if (begins && w->all->first_bad < 0) {
+            w->all->first_bad = (gint)w->at;
+            s->why.fault = CT_FAULT_UNKNOWN;
+        }
         return;
+    }
     CtSum of;
     gboolean sum = s->test && ct_sum_finder_add(w->sums, w->at, x, &of);
     /* Only where it begins: what lies behind a bad tensor is bad for that reason. */

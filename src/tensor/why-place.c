@@ -245,6 +245,59 @@ static gboolean why_permuted(const CtNumbers *x, double before, CtWhy *out)
     return TRUE;
 }
 
+/* Channels in another order before mean and scale were applied: then each channel is another one of
+ * the reference, scaled. */
+static gboolean why_channels_scaled(const CtNumbers *x, CtWhy *out)
+{
+    guint axis = x->rank == 4 ? 1 : 0;
+    if (x->rank < 3 || x->rank > 4)
+        return FALSE;
+    if (x->dims[axis] < 2 || x->dims[axis] > 4)
+        axis = x->rank - 1;
+    guint64 n = (guint64)x->dims[axis], inner = 1;
+    for (guint d = axis + 1; d < x->rank; d++)
+        inner *= (guint64)x->dims[d];
+    if (n < 2 || n > 4 || x->n / n < 32)
+        return FALSE;
+    guint64 map[4], used = 0, moved = 0;
+    for (guint64 c = 0; c < n; c++) {
+        double least = 0.05;
+        map[c] = n;
+        for (guint64 d = 0; d < n; d++) {
+            double tt = 0, t1 = 0, rr = 0, r1 = 0, rt = 0, m = (double)(x->n / n);
+            for (guint64 i = 0; i < x->n; i++) {
+                if (i / inner % n != c)
+                    continue;
+                guint64 j = i - c * inner + d * inner;
+                double t = x->test[i], r = x->ref[j];
+                tt += t * t;
+                t1 += t;
+                rr += r * r;
+                r1 += r;
+                rt += r * t;
+            }
+            double vt = tt - t1 * t1 / m, vr = rr - r1 * r1 / m, v = rt - r1 * t1 / m;
+            double left = vt > 0 && vr > 0 && v > 0 ? 1 - v * v / (vt * vr) : 1;
+            if (left < least) {
+                least = left;
+                map[c] = d;
+            }
+        }
+        if (map[c] == n)
+            return FALSE;
+        used |= (guint64)1 << map[c];
+        moved += map[c] != c;
+    }
+    if (moved == 0 || used != ((guint64)1 << n) - 1)
+        return FALSE;
+    *out = (CtWhy){CT_FAULT_CHANNELS,
+                   g_strdup_printf("%u of %u channels of axis %u stand at another place, and were "
+                                   "moved before mean and scale were applied (RGB and BGR?)",
+                                   (guint)moved, (guint)n, axis),
+                   (double)moved / (double)n, 0};
+    return TRUE;
+}
+
 gboolean ct_why_moved(const CtNumbers *x, CtWhy *out)
 {
     double before = left_over(x, same_place, NULL);
@@ -255,7 +308,7 @@ gboolean ct_why_moved(const CtNumbers *x, CtWhy *out)
     for (guint axis = 0; axis < x->rank; axis++)
         if (why_channels_at(x, axis, out))
             return TRUE;
-    return why_permuted(x, before, out);
+    return why_channels_scaled(x, out) || why_permuted(x, before, out);
 }
 
 /* Least squares of test = a * reference + b over every `step`-th element from `from`. */
@@ -302,7 +355,7 @@ static gboolean why_scaled_channels(const CtNumbers *x, double tolerance, CtWhy 
     guint64 n = (guint64)x->dims[axis], inner = 1;
     for (guint d = axis + 1; d < x->rank; d++)
         inner *= (guint64)x->dims[d];
-    if (n < 2 || n > 16 || inner < 16)
+    if (n < 2 || n > 1024 || inner < 16)
         return FALSE;
     double worst_after = 0, before = 0;
     GString *text = g_string_new("each channel has its own factor and offset:");

@@ -6,20 +6,32 @@
 
 #include "tensor/why.h"
 
+/* Places are told by C order only. */
+static gboolean in_c_order(CtTensor **t)
+{
+    if (!*t || !(*t)->fortran_order)
+        return TRUE;
+    CtTensor *c = ct_tensor_c_order(*t, NULL);
+    ct_tensor_free(*t);
+    *t = c;
+    return c != NULL;
+}
+
 CtNumbers *ct_numbers_load(const CtStep *step, const CtStepOptions *o)
 {
     g_autoptr(CtTensor) ref = NULL, test = NULL;
     if (!ct_step_load(step, o, &ref, &test, NULL))
         return NULL;
+    if (!in_c_order(&ref) || !in_c_order(&test))
+        return NULL;
     const CtTensor *t = test ? test : ref;
     if (ref && test && ref->n != test->n)
         return NULL;
-    if (ct_dtype_is_complex(t->dtype) || (ref && ct_dtype_is_complex(ref->dtype)) ||
-        (ref && test && ref->fortran_order != test->fortran_order))
+    if (ct_dtype_is_complex(t->dtype) || (ref && ct_dtype_is_complex(ref->dtype)))
         return NULL;
     CtNumbers *x = g_new0(CtNumbers, 1);
     x->n = (gsize)MIN(t->n, (guint64)CT_WHY_MAX);
-    x->whole = x->n == t->n && !t->fortran_order;
+    x->whole = x->n == t->n;
     const CtTensor *shape = ref ? ref : test;
     x->rank = shape->rank;
     memcpy(x->dims, shape->dims, sizeof x->dims);
@@ -166,7 +178,7 @@ static gboolean why_overflow(const CtStep *s, const CtNumbers *x, const CtNumber
     if (!before)
         return FALSE;
     Range r = range_of(before, in->n);
-    guint kind = ct_op_kind(s);
+    guint kind = ct_why_kind(s, x, in);
     if (kind & CT_OP_SQUARE && r.most * r.most > limit) {
         *out =
             (CtWhy){CT_FAULT_OVERFLOW,
@@ -196,7 +208,7 @@ static gboolean why_overflow(const CtStep *s, const CtNumbers *x, const CtNumber
 
 gboolean ct_why_square(const CtStep *s, const CtNumbers *x, const CtNumbers *in, CtWhy *out)
 {
-    return in && ct_op_kind(s) & CT_OP_SQUARE && why_overflow(s, x, in, out);
+    return in && ct_why_kind(s, x, in) & CT_OP_SQUARE && why_overflow(s, x, in, out);
 }
 
 static gsize row_length(const CtNumbers *x)
@@ -227,7 +239,7 @@ static gboolean why_eps(const CtStep *s, const CtNumbers *x, const CtNumbers *in
     const double *before = !in ? NULL : in->ref ? in->ref : in->test;
     gsize len = row_length(x), wrong = 0, flat = 0, flat_all = 0;
     if (!before || !same_shape(x, in) || len < 2 ||
-        !(ct_op_kind(s) & (CT_OP_NORM | CT_OP_DIVIDE | CT_OP_ROOT)))
+        !(ct_why_kind(s, x, in) & (CT_OP_NORM | CT_OP_DIVIDE | CT_OP_ROOT)))
         return FALSE;
     double smallest = ct_dtype_min_normal(type_of(s)), most = 0;
     for (gsize from = 0; from + len <= x->n; from += len) {
@@ -244,7 +256,7 @@ static gboolean why_eps(const CtStep *s, const CtNumbers *x, const CtNumbers *in
         if (bad && is_flat)
             most = MAX(most, v);
     }
-    if (wrong == 0 || flat * 10 < wrong * 9 || flat_all > x->n / len * 9 / 10)
+    if (wrong == 0 || flat * 10 < wrong * 9 || (flat_all > x->n / len * 9 / 10 && !(ct_why_kind(s, x, in) & CT_OP_NORM)))
         return FALSE;
     *out =
         (CtWhy){CT_FAULT_EPS,
@@ -258,7 +270,7 @@ static gboolean why_eps(const CtStep *s, const CtNumbers *x, const CtNumbers *in
 /* NaN and Inf stand where the input is negative, or zero. */
 static char *undefined_places(const CtNumbers *x, const CtNumbers *in)
 {
-    const double *before = !in ? NULL : in->ref ? in->ref : in->test;
+    const double *before = !in ? NULL : in->test ? in->test : in->ref;
     gsize bad = 0, negative = 0, zero = 0;
     if (!before || in->n != x->n)
         return NULL;
@@ -304,12 +316,9 @@ static gboolean why_weight(const CtStep *s, const CtNumbers *x, CtWhy *out)
     guint kind = ct_op_kind(s);
     if (x->rank < 2 || s->c.test.nan == 0 || (kind & ~(guint)(CT_OP_NORM | CT_OP_SQUARE)))
         return FALSE;
-    guint axes[] = {x->rank > 3 ? 1 : x->rank - 1, x->rank - 1,
-                    x->rank == 3 && x->dims[0] == 1 ? 1 : x->rank - 1};
+    /* Never rows: those are what a norm or a softmax cannot divide. */
+    guint axes[] = {x->rank > 3 ? 1 : x->rank - 1, x->rank - 1};
     for (gsize i = 0; i < G_N_ELEMENTS(axes); i++) {
-        /* A row that a norm could not divide is no channel. */
-        if (i == 2 && (kind & CT_OP_NORM))
-            break;
         gsize bad = bad_channels(x, axes[i]);
         if (bad == 0)
             continue;
@@ -360,9 +369,11 @@ gboolean ct_why_nonfinite(const CtStep *s, const CtNumbers *x, const CtNumbers *
                     share, most};
         return TRUE;
     }
-    if (why_weight(s, x, out))
+    if (ct_why_zero_divisor(s, x, in, out))
         return TRUE;
     char *text = undefined_places(x, in);
+    if (!text && why_weight(s, x, out))
+        return TRUE;
     if (!text)
         text = g_strdup_printf(
             "%zu of %zu elements become NaN or Inf although all that comes in is "
@@ -508,7 +519,7 @@ gboolean ct_why_rows(const CtStep *s, const CtNumbers *x, const CtNumbers *in, C
 {
     if (why_eps(s, x, in, out))
         return TRUE;
-    guint kind = ct_op_kind(s);
+    guint kind = ct_why_kind(s, x, in);
     const double *before = !in ? NULL : in->ref ? in->ref : in->test;
     if (kind & CT_OP_NORM && before) {
         Range r = range_of(before, in->n);

@@ -30,6 +30,11 @@ enum {
     CT_OP_EXP = 64
 };
 guint ct_op_kind(const CtStep *step);
+/* why-norm.c: the same, also from what the reference's numbers look like. */
+guint ct_why_kind(const CtStep *s, const CtNumbers *x, const CtNumbers *in);
+gboolean ct_why_denominator(const CtStep *s, const CtNumbers *x, const CtNumbers *in, CtWhy *out);
+gboolean ct_why_running_sum(const CtStep *s, const CtNumbers *x, const CtNumbers *in, CtWhy *out);
+gboolean ct_why_zero_divisor(const CtStep *s, const CtNumbers *x, const CtNumbers *in, CtWhy *out);
 
 /* why-place.c: the numbers are right and stand elsewhere, or are scaled. TRUE with *out set. */
 gboolean ct_why_moved(const CtNumbers *x, CtWhy *out);
