@@ -123,6 +123,41 @@ static void power_at_limit(CtEvidence *ev, const CtSeriesView *power, const CtSe
     finding(ev, power, "power-at-limit", share, text, detail, power->line[where]);
 }
 
+/* The driver says itself why clocks are low: bits of the event reasons, and what the clock did
+ * while each was set. A bit without a lower clock is of no consequence. */
+static void clock_reasons(CtEvidence *ev, const CtSeriesView *reasons, const CtSeriesView *clock)
+{
+    static const struct {
+        guint bit;
+        const char *name;
+    } kinds[] = {{0x4, "power-cap"}, {0x20, "sw-thermal"}, {0x40, "hw-thermal"},
+                 {0x80, "power-brake"}};
+    gsize n = MIN(reasons->len, clock->len);
+    double top = MAX(ct_quantile(clock->value, n, 1.0),
+                     stated(ev, "gpu.clock.sm.max", clock->subject));
+    g_autofree double *x = g_new(double, n + 1);
+    for (gsize k = 0; k < G_N_ELEMENTS(kinds) && top > 0; k++) {
+        gsize set = 0, lowest = 0;
+        for (gsize i = 0; i < n; i++) {
+            if (!((guint64)reasons->value[i] & kinds[k].bit) || clock->value[i] <= 0)
+                continue;
+            if (!set || clock->value[i] < clock->value[lowest])
+                lowest = i;
+            x[set++] = clock->value[i];
+        }
+        double low = ct_median(x, set);
+        if (set < 8 || low > 0.9 * top)
+            continue;
+        g_autofree char *text = g_strdup_printf(
+            "the driver lowers the SM clock (%s) in %" G_GSIZE_FORMAT " samples, to %.0f of %.0f MHz",
+            kinds[k].name, set, low / 1e6, top / 1e6);
+        g_autofree char *detail = g_strdup_printf(
+            "{\"reason\":\"%s\",\"samples\":%" G_GSIZE_FORMAT ",\"clock_hz\":%.0f,\"peak_hz\":%.0f}",
+            kinds[k].name, set, low, top);
+        finding(ev, clock, "clock-limited", low / top, text, detail, clock->line[lowest]);
+    }
+}
+
 static void heat(CtEvidence *ev, const CtSeriesView *temp)
 {
     double limit = stated(ev, "gpu.temperature.slowdown", temp->subject);
@@ -204,7 +239,12 @@ static void run(CtEvidence *ev)
             continue;
         if (g_str_equal(v.metric, "gpu.clock.sm") && u >= 0)
             clock_drop(ev, &v, &util);
-        else if (g_str_equal(v.metric, "gpu.power"))
+        else if (g_str_equal(v.metric, "gpu.clock-reason")) {
+            gint c = find_series(ev, v.section, v.subject, "gpu.clock.sm");
+            CtSeriesView clock = c >= 0 ? ct_evidence_series_at(ev, (guint)c) : (CtSeriesView){0};
+            if (clock.len)
+                clock_reasons(ev, &v, &clock);
+        } else if (g_str_equal(v.metric, "gpu.power"))
             power_at_limit(ev, &v, u >= 0 ? &util : NULL);
         else if (g_str_equal(v.metric, "gpu.temperature") ||
                  g_str_equal(v.metric, "board.temperature"))
@@ -218,6 +258,6 @@ const CtAnalyzer ct_analyzer_telemetry = {
     .id = "telemetry",
     .summary = "clocks under load, power and temperature at their limits, foreign work",
     .doc = "Clock and power are judged only in samples in which the GPU is busy.",
-    .emits = "clock-drop,power-at-limit,temperature-high,gpu-busy-without-requests",
+    .emits = "clock-drop,clock-limited,power-at-limit,temperature-high,gpu-busy-without-requests",
     .run = run,
 };
