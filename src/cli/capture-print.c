@@ -31,27 +31,39 @@ static guint with_status(const CtLiveCapture *capture, const CtCollector *collec
     return n;
 }
 
-/* One line a collector that brought something: "kernel-driver  modules: 7 sources, 12 KiB" */
+static void add_run(GString *out, const CtLiveRun *run, gboolean first, CtLang lang)
+{
+    g_autofree char *size = g_format_size_full(run->bytes, G_FORMAT_SIZE_IEC_UNITS);
+    g_autofree char *n = g_strdup_printf("%u", run->sections);
+    const char *shown = ct_term(lang, "layer", run->collector->layer);
+    g_autofree char *column = ct_text_fit(first ? shown : "", 18);
+    g_autofree char *what =
+        run->status == CT_OK ? ct_msgf(lang, CT_MSG_CAPTURE_RUN, n, size, NULL)
+                             : g_strdup(ct_term(lang, "status", ct_status_name(run->status)));
+    g_string_append(out, column);
+    for (guint w = ct_text_width(column); w < 19; w++)
+        g_string_append_c(out, ' ');
+    g_string_append_printf(out, "%s: %s\n", run->collector->id, what);
+}
+
+/* One line a collector that brought something, those of a layer together, in the order in which
+ * the layers first come. */
 static void add_runs(GString *out, const CtLiveCapture *capture, CtLang lang)
 {
-    const char *layer = "";
+    g_autoptr(GHashTable) done = g_hash_table_new(g_str_hash, g_str_equal);
     for (guint i = 0; i < capture->runs->len; i++) {
-        const CtLiveRun *run = g_ptr_array_index(capture->runs, i);
-        if (run->status == CT_UNSUPPORTED || (!run->bytes && run->status == CT_OK))
+        const CtLiveRun *head = g_ptr_array_index(capture->runs, i);
+        gboolean first = TRUE;
+        if (!g_hash_table_add(done, (gpointer)head->collector->layer))
             continue;
-        g_autofree char *size = g_format_size_full(run->bytes, G_FORMAT_SIZE_IEC_UNITS);
-        g_autofree char *n = g_strdup_printf("%u", run->sections);
-        const char *shown = ct_term(lang, "layer", run->collector->layer);
-        g_autofree char *column =
-            ct_text_fit(strcmp(layer, run->collector->layer) ? shown : "", 16);
-        g_autofree char *what =
-            run->status == CT_OK ? ct_msgf(lang, CT_MSG_CAPTURE_RUN, n, size, NULL)
-                                 : g_strdup(ct_term(lang, "status", ct_status_name(run->status)));
-        g_string_append(out, column);
-        for (guint w = ct_text_width(column); w < 17; w++)
-            g_string_append_c(out, ' ');
-        g_string_append_printf(out, "%s: %s\n", run->collector->id, what);
-        layer = run->collector->layer;
+        for (guint k = i; k < capture->runs->len; k++) {
+            const CtLiveRun *run = g_ptr_array_index(capture->runs, k);
+            if (strcmp(run->collector->layer, head->collector->layer) != 0 ||
+                run->status == CT_UNSUPPORTED || (!run->bytes && run->status == CT_OK))
+                continue;
+            add_run(out, run, first, lang);
+            first = FALSE;
+        }
     }
 }
 

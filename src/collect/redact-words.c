@@ -259,6 +259,35 @@ static gboolean plain_value(const char *value, gsize n)
     return digits == n && n < 6;
 }
 
+/* "eos_token: </s>" and "pass: fuse_conv" are talk of models and compilers. Where a name in small
+ * letters says token or pass and no more, the value has to look like a secret. */
+static gboolean weak_name(const char *name, gsize n)
+{
+    static const char *const strong[] = {"passw", "passphrase", "secret", "key", "credential",
+                                         "authorization", "cookie", "dsn"};
+    g_autofree char *lower = g_ascii_strdown(name, (gssize)n);
+    for (gsize i = 0; i < n; i++)
+        if (g_ascii_isupper(name[i]) && (i == 0 || !g_ascii_islower(name[i - 1])) && i + 1 < n &&
+            g_ascii_isupper(name[i + 1]))
+            return FALSE; /* a variable of the environment */
+    for (gsize i = 0; i < G_N_ELEMENTS(strong); i++)
+        if (strstr(lower, strong[i]))
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean looks_secret(const char *value, gsize n)
+{
+    gboolean letter = FALSE, digit = FALSE;
+    for (gsize i = 0; i < n; i++) {
+        if (!g_ascii_isalnum(value[i]) && !strchr("_-./+=~", value[i]))
+            return FALSE;
+        letter |= g_ascii_isalpha(value[i]);
+        digit |= g_ascii_isdigit(value[i]);
+    }
+    return n >= 8 && letter && digit;
+}
+
 gsize ct_redact_named_secret(CtRedact *r, const CtPlace *p, GString *out)
 {
     gsize dashes = 0, n = 0, v = 0;
@@ -285,6 +314,8 @@ gsize ct_redact_named_secret(CtRedact *r, const CtPlace *p, GString *out)
         if (quoted ? c == quote : strchr(" \t\"',;)]}", c) != NULL)
             break;
     if (v < 1 || plain_value(p->text + p->at + at, v))
+        return 0;
+    if (!dashes && weak_name(name, n) && !looks_secret(p->text + p->at + at, v))
         return 0;
     return take_secret(r, p, at, v, out);
 }

@@ -31,6 +31,8 @@ static const struct {
     {"/sys/module/*/version", "module-version.$0", NULL, 0},
     {"/sys/module/*/initstate", "module-state.$0", NULL, 0},
     {"/sys/module/*/taint", "module-taint.$0", NULL, 0},
+    {"/proc/driver/nvidia/capabilities/gpu*/mig/gi*/access", "gpu.mig.instance", "minor:$0/gi:$1", 0},
+    {"/proc/driver/nvidia/capabilities/mig/*", "gpu.mig.capability", "$0", 0},
 };
 
 static char *filled(const char *template, char p[CT_VALUE_PARTS][96])
