@@ -134,7 +134,7 @@ static void add_kernel(CtDigest *d, const CtTlEvent *e)
     p->sum += ns;
     p->log_sum += log(MAX(ns, 1));
     if (e->stream >= 0)
-        count_in(d->streams, (gint64)e->device << 32 | (gint64)(guint32)e->stream);
+        count_in(d->streams, (gint64)((guint64)(guint32)e->device << 32 | (guint32)e->stream));
 }
 
 void ct_digest_stats(CtDigest *d, const CtTlEvent *e)

@@ -74,6 +74,24 @@ static void replay(const Work *w, guint kinds, CtTlVisit visit, gpointer user)
     }
 }
 
+/* Times of a stranger: sums and differences of these do not overflow. */
+static gboolean is_sane(const CtTlEvent *e)
+{
+    const gint64 most = G_GINT64_CONSTANT(1) << 61;
+    return e->t0 > -most && e->t0 < most && e->t1 >= e->t0 && e->t1 < most;
+}
+
+typedef struct {
+    CtTlVisit visit;
+    gpointer user;
+} Filtered;
+
+static gboolean visit_sane(const CtTlEvent *e, gpointer user)
+{
+    const Filtered *f = user;
+    return is_sane(e) ? f->visit(e, f->user) : TRUE;
+}
+
 gboolean ct_digest_scan(CtDigest *d, guint kinds, CtTlVisit visit, GError **error)
 {
     Work *w = (Work *)(void *)d;
@@ -81,12 +99,15 @@ gboolean ct_digest_scan(CtDigest *d, guint kinds, CtTlVisit visit, GError **erro
         replay(w, kinds, visit, d);
         return TRUE;
     }
-    return ct_timeline_scan(d->tl, kinds, visit, d, error);
+    Filtered f = {visit, d};
+    return ct_timeline_scan(d->tl, kinds, visit_sane, &f, error);
 }
 
 static gboolean first_visit(const CtTlEvent *e, gpointer user)
 {
     Work *w = user;
+    if (!is_sane(e))
+        return TRUE;
     ct_digest_stats(&w->d, e);
     keep(w, e);
     return TRUE;

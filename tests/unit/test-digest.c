@@ -214,6 +214,10 @@ static void test_odd_events(void **state)
         gint64 t = (gint64)(g_rand_double(w->rand) * 1e9) - 500000;
         CtTlEvent *e = fake_add(w->tl, (CtTlKind)(i % 10), i % 7 ? "r" : "", t,
                                 (gint64)(g_rand_double(w->rand) * 1e6) - 1000);
+        if (i % 97 == 0)
+            e->t0 = i % 2 ? G_MININT64 : G_MAXINT64;
+        if (i % 89 == 0)
+            e->t1 = i % 2 ? G_MAXINT64 : G_MININT64;
         e->correlation = i % 3 ? i : G_MAXUINT64 - i;
         e->tid = i % 5;
         e->stream = (gint32)(i % 4) - 1;
