@@ -2,6 +2,7 @@
 /* Walks the tensors in order of execution: the first that is wrong although its inputs are right.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tensor/why.h"
@@ -12,6 +13,8 @@ static double allowed(const CtStep *s)
     double eps = ct_dtype_eps(s->effective);
     if (eps == 0) /* integers of a quantised test */
         return 0.1;
+    if (eps >= 0x1p-3)
+        return 0.15;
     return CLAMP(20 * eps, 1e-3, 0.5);
 }
 
@@ -128,6 +131,40 @@ typedef struct {
     CtSumFinder *sums;
     guint at;
 } Walk;
+
+static int by_size(const void *a, const void *b)
+{
+    gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+    return (x > y) - (x < y);
+}
+
+/* Shapes that have the same axes in another order: that is the fault, although no number could be
+ * compared. */
+static void look_at_shapes(gpointer data)
+{
+    Walk *w = data;
+    CtStep *s = w->all->steps->pdata[w->at];
+    g_autoptr(CtTensor) ref = NULL, test = NULL;
+    if (!ct_step_load(s, w->o, &ref, &test, NULL) || ref->n != test->n || ref->rank != test->rank ||
+        ref->rank < 2 || memcmp(ref->dims, test->dims, ref->rank * sizeof *ref->dims) == 0)
+        return;
+    gint64 a[CT_TENSOR_MAX_RANK], b[CT_TENSOR_MAX_RANK];
+    memcpy(a, ref->dims, sizeof a);
+    memcpy(b, test->dims, sizeof b);
+    qsort(a, ref->rank, sizeof *a, by_size);
+    qsort(b, ref->rank, sizeof *b, by_size);
+    if (memcmp(a, b, ref->rank * sizeof *a) != 0)
+        return;
+    g_autofree char *is = ct_tensor_shape(test), *was = ct_tensor_shape(ref);
+    s->why = (CtWhy){CT_FAULT_LAYOUT,
+                     g_strdup_printf("the axes stand in another order: %s in the reference, %s in "
+                                     "the test",
+                                     was, is),
+                     1, 0};
+    s->bad = TRUE;
+    if (w->all->first_bad < 0)
+        w->all->first_bad = (gint)w->at;
+}
 
 static void look(gpointer data)
 {
@@ -250,6 +287,8 @@ void ct_locate(CtSteps *all, const CtStepOptions *o)
             }
             allowance = MAX(allowance, allowed(s));
             s->bad = is_wrong(s, allowance);
+        } else if (s->ref && s->test && s->problem) {
+            ct_bytes_guard(look_at_shapes, &w, NULL);
         }
         if (s->compared && !ct_bytes_guard(look, &w, &error)) {
             g_ptr_array_add(all->notes, g_strdup_printf("%s: %s", s->name, error->message));

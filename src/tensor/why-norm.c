@@ -117,6 +117,19 @@ gboolean ct_why_denominator(const CtStep *s, const CtNumbers *x, const CtNumbers
             return TRUE;
         }
     }
+    if (kind & CT_OP_NORM && same) {
+        Row r = row_of(in->ref, len);
+        if (r.mean * r.mean > 400 * r.var && r.var > 0) {
+            *out = (CtWhy){CT_FAULT_CANCELLATION,
+                           g_strdup_printf("rows are off by factors of %.4g to %.4g: their mean "
+                                           "is %.4g and they vary by %.3g, so a variance as E[x2] "
+                                           "- E[x]2 keeps too few digits of %s",
+                                           low, high, r.mean, sqrt(r.var),
+                                           ct_dtype_name(s->effective)),
+                           (double)off / (double)rows, fabs(r.mean) / sqrt(r.var)};
+            return TRUE;
+        }
+    }
     if (high - low <= noise) /* one factor for all is a scale */
         return FALSE;
     *out = (CtWhy){CT_FAULT_SOFTMAX_NORM,
@@ -181,9 +194,9 @@ gboolean ct_why_zero_divisor(const CtStep *s, const CtNumbers *x, const CtNumber
     for (gsize i = 0; x->ref && i < x->n; i++)
         if (isinf(x->test[i])) {
             infinite++;
-            far += fabs(x->ref[i]) < 0.5 * limit;
+            far += fabs(x->ref[i]) < limit;
         }
-    if (infinite == 0 || far < infinite || !(ct_why_kind(s, x, in) & CT_OP_NORM))
+    if (infinite == 0 || far * 10 < infinite * 9 || !(ct_why_kind(s, x, in) & CT_OP_NORM))
         return FALSE;
     *out = (CtWhy){CT_FAULT_EPS,
                    g_strdup_printf("%zu elements are infinite where the reference stays far below "

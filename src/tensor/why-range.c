@@ -81,6 +81,8 @@ guint ct_op_kind(const CtStep *step)
     for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
         if (strstr(name, words[i].word) && !(words[i].kind == CT_OP_LOG && strstr(name, "logit")))
             kind |= words[i].kind;
+    if (g_str_has_prefix(name, "ln") || strstr(name, ".ln"))
+        kind |= CT_OP_NORM | CT_OP_SQUARE;
     return kind;
 }
 
