@@ -401,10 +401,11 @@ void ct_chrome_deliver(CtChrome *c, CtTlEvent *e, guint32 thread)
         ct_tl_store_add(&c->store, e, thread);
         return;
     }
-    if (c->kinds & CT_TL_BIT(e->kind)) {
+    ct_chrome_place(c, e, thread);
+    if (c->kinds & CT_TL_BIT(e->kind) && !c->stopped) {
         const CtTlThread *t = &g_array_index(c->store.threads, CtTlThread, thread);
-        e->pid = t->pid;
-        e->tid = t->tid;
+        e->pid = e->kind <= CT_TL_GRAPH ? -1 : t->pid;
+        e->tid = e->kind <= CT_TL_GRAPH ? -1 : t->tid;
         c->stopped = !c->visit(e, c->user);
     }
 }

@@ -25,19 +25,18 @@ static void name_lines(CtChrome *c)
     }
 }
 
-/* An event on such a line is work of the GPU, or tells of it once more ("XLA Ops"): then it keeps
- * its kind and is marked by a stream. */
-static CtTlKind place(CtChrome *c, CtTlEvent *e, const CtTlThread *t)
+void ct_chrome_place(const CtChrome *c, CtTlEvent *e, guint32 thread)
 {
+    const CtTlThread *t = &g_array_index(c->store.threads, CtTlThread, thread);
     if (e->kind != CT_TL_RANGE || t->device < 0)
-        return e->kind;
+        return;
     e->device = t->device;
     e->stream = MAX(t->stream, 0);
     if (t->stream < 0)
-        return CT_TL_RANGE;
+        return;
     const char *name = ct_timeline_name(c->tl, e->name);
-    return ct_tl_copy_of(name, e) ? CT_TL_COPY
-           : g_ascii_strncasecmp(name, "memset", 6) == 0 ? CT_TL_SET : CT_TL_KERNEL;
+    e->kind = ct_tl_copy_of(name, e) ? CT_TL_COPY
+              : g_ascii_strncasecmp(name, "memset", 6) == 0 ? CT_TL_SET : CT_TL_KERNEL;
 }
 
 static void place_all(CtChrome *c)
@@ -49,7 +48,7 @@ static void place_all(CtChrome *c)
         CtTlPacked p = g_array_index(ranges, CtTlPacked, i);
         CtTlEvent e;
         ct_tl_unpack(&c->store, &p, &e);
-        e.kind = place(c, &e, &g_array_index(c->store.threads, CtTlThread, p.thread));
+        ct_chrome_place(c, &e, p.thread);
         if (e.kind == CT_TL_RANGE && e.stream < 0) {
             g_array_index(ranges, CtTlPacked, kept++) = p;
             continue;
@@ -167,12 +166,23 @@ static guint present(const CtChrome *c)
     return mask;
 }
 
+static gboolean count_kind(const CtTlEvent *e, gpointer user)
+{
+    ((CtChrome *)user)->per_kind[e->kind]++;
+    return TRUE;
+}
+
 void ct_chrome_finish(CtChrome *c)
 {
     static const char *const formats[] = {"chrome-trace", "kineto", "tensorflow-trace",
                                           "ort-profile", "triton-trace"};
     CtTimeline *tl = c->tl;
     place_all(c);
+    tell_damage(c);
+    if (c->store.full && c->flavour == CT_CHROME_TENSORFLOW) {
+        memset(c->per_kind, 0, sizeof c->per_kind);
+        ct_timeline_scan(tl, ~0u, count_kind, c, NULL);
+    }
     check_unit(c);
     ct_tl_store_sort(&c->store);
     tl->disorder = c->store.disorder;
@@ -181,6 +191,5 @@ void ct_chrome_finish(CtChrome *c)
         tl->producer = g_strdup("PyTorch profiler (Kineto)");
     wall_clock(c);
     tl->present = present(c);
-    tell_damage(c);
     tell_missing(c);
 }

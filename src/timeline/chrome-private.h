@@ -59,5 +59,8 @@ void ct_chrome_deliver(CtChrome *c, CtTlEvent *event, guint32 thread);
 /* A Triton object: TRUE when it was one. */
 gboolean ct_triton_object(CtChrome *c, const CtJsonText *object);
 void ct_triton_finish(CtChrome *c);
+/* An event on a GPU line of TensorFlow is work of the GPU, or tells of it once more ("XLA Ops"): then
+ * it keeps its kind and is marked by a stream. Known after the first pass. */
+void ct_chrome_place(const CtChrome *c, CtTlEvent *event, guint32 thread);
 /* After the last event: what the threads of TensorFlow are, what is missing and why. */
 void ct_chrome_finish(CtChrome *c);

@@ -377,6 +377,10 @@ static gboolean scan(CtTimeline *tl, guint kinds, CtTlVisit visit, gpointer user
     c->stopped = FALSE;
     g_array_set_size(c->open, 0);
     g_hash_table_remove_all(c->async);
+    if (c->flavour == CT_CHROME_TRITON) { /* its requests are kept */
+        ct_triton_finish(c);
+        return TRUE;
+    }
     return read_all(c, error);
 }
 
@@ -417,6 +421,8 @@ gboolean ct_tl_open_chrome(CtTimeline *tl, GError **error)
         return FALSE;
     }
     ct_triton_finish(c);
+    if (c->store.full)
+        ct_tl_store_drop(&c->store); /* all of them are read again */
     ct_chrome_finish(c);
     return TRUE;
 }

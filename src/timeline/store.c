@@ -26,6 +26,14 @@ void ct_tl_store_init(CtTlStore *s)
     s->by_thread = g_hash_table_new_full(thread_hash, thread_equal, g_free, NULL);
 }
 
+void ct_tl_store_drop(CtTlStore *s)
+{
+    for (guint i = 0; i < CT_TL_KINDS; i++) {
+        g_array_unref(s->events[i]);
+        s->events[i] = g_array_new(FALSE, FALSE, sizeof(CtTlPacked));
+    }
+}
+
 void ct_tl_store_clear(CtTlStore *s)
 {
     for (guint i = 0; i < CT_TL_KINDS; i++)

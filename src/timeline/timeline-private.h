@@ -80,6 +80,7 @@ typedef struct {
 
 void ct_tl_store_init(CtTlStore *store);
 void ct_tl_store_clear(CtTlStore *store);
+void ct_tl_store_drop(CtTlStore *store); /* the events; threads stay */
 guint32 ct_tl_store_thread(CtTlStore *store, gint64 pid, gint64 tid);
 void ct_tl_store_add(CtTlStore *store, const CtTlEvent *event, guint32 thread);
 void ct_tl_store_sort(CtTlStore *store);

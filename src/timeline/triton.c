@@ -85,7 +85,7 @@ void ct_triton_finish(CtChrome *c)
         g_ptr_array_add(list, r);
     g_ptr_array_sort(list, by_id);
     guint32 thread = list->len ? ct_tl_store_thread(&c->store, 1, 1) : 0;
-    for (guint i = 0; i < list->len; i++) {
+    for (guint i = 0; i < list->len && !c->stopped; i++) {
         const CtTritonRequest *q = g_ptr_array_index(list, i);
         add(c, q, "request", START, END, thread);
         add(c, q, "queue", QUEUE, COMPUTE, thread);
