@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Container engines: their settings, the NVIDIA runtime, what CDI specifications offer. */
 #include <string.h>
+#include <unistd.h>
 
 #include "collect/live/live.h"
 
@@ -56,8 +57,13 @@ static void run(CtLive *live)
     for (guint i = 0; i < csv->len; i++)
         ct_live_printf(live, "%s\n", (char *)g_ptr_array_index(csv, i));
     ct_live_end(live, CT_OK, NULL);
-    if (ct_live_exists(live, "/run/docker.sock"))
+    if (ct_live_sysroot(live) || !ct_live_exists(live, "/run/docker.sock"))
+        return;
+    if (access("/run/docker.sock", R_OK | W_OK) == 0)
         ct_live_run(live, info, 65536);
+    else
+        ct_live_missing(live, "docker info", "docker info", CT_DENIED,
+                        "the engine is for root and the group docker");
 }
 
 const CtCollector ct_collector_containers = {
