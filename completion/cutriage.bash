@@ -17,7 +17,7 @@ _cutriage() {
     --layout) COMPREPLY=($(compgen -W "nchw nhwc chw2 chw4 chw16 chw32 hwc8 hwc16" -- "$cur")) && return ;;
     --changed) COMPREPLY=($(compgen -W "driver model engine container config nothing" -- "$cur")) && return ;;
     --boot) COMPREPLY=($(compgen -W "last 1 2" -- "$cur")) && return ;;
-    --knowledge) COMPREPLY=($(compgen -d -- "$cur")) && return ;;
+    --knowledge | --sysroot) COMPREPLY=($(compgen -d -- "$cur")) && return ;;
     esac
     case $verb:$cur in
     *:-*)

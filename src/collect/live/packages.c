@@ -172,7 +172,7 @@ static void toolkits(CtLive *live)
     g_autofree char *current = ct_live_real(live, "/usr/local/cuda");
     if (current && strcmp(current, "/usr/local/cuda") != 0) {
         g_autofree char *text = g_strdup_printf("/usr/local/cuda -> %s\n", current);
-        ct_live_text(live, "/usr/local/cuda", "ls -l /usr/local/cuda", text);
+        ct_live_text(live, "/usr/local/cuda", "readlink /usr/local/cuda", text);
     }
 }
 

@@ -15,6 +15,12 @@ mkdir out && zstd -dcq ticket.tar.zst | tar -xf - -C out || exit 1
 ! grep -a -E -o "$secrets" out/raw.case || { echo "left in the package"; exit 1; }
 sum=$(sha256sum out/raw.case | cut -d' ' -f1)
 grep -q "$sum" out/manifest.json || { echo "manifest: no hash"; exit 1; }
+# The environment of a live machine.
+NVIDIA_NGC_API_KEY=zq8Planted77 PYTHON_REGISTRY=https://kim:gl0bal-S3cret@pypi.example.org/simple \
+    NCCL_SOCKET_IFNAME=eth0 CUDA_HOME=/home/kimberley/cuda-12.4 TRITON_SERVER=10.40.2.9:8001 \
+    "$CUTRIAGE" capture -o live.case >/dev/null || exit 1
+! grep -a -E -o 'zq8Planted77|gl0bal-S3cret|kimberley|10\.40\.2\.9' live.case || { echo "left in the live case"; exit 1; }
+grep -a -q 'NCCL_SOCKET_IFNAME=eth0' live.case && grep -a -q 'cuda-12.4' live.case || { echo "damaged"; exit 1; }
 # The same thing has the same name in both, and versions are as they were.
 for f in clean.case out/raw.case; do
     "$CUTRIAGE" query $f "SELECT value FROM fact WHERE key='gpu.uuid' ORDER BY 1" >"$(basename $f).uuid"
