@@ -114,5 +114,8 @@ char *ct_model_describe(const guint8 *data, gsize len, guint64 size, const char 
                                named_onnx(path) ? "an ONNX model" : "a TensorRT engine",
                                what ? what : "its first bytes are of no known kind");
     }
-    return g_string_free(out, FALSE);
+    /* A name that was cut may end within a character. */
+    char *text = g_utf8_make_valid(out->str, (gssize)out->len);
+    g_string_free(out, TRUE);
+    return text;
 }
