@@ -226,7 +226,9 @@ static void gaps(const View *v)
     printf("\n%s\n", ct_msg(v->lang, CT_MSG_TRACE_MISSING));
     for (guint i = 0; i < MIN(all->len, GAPS_SHOWN); i++) {
         const CtTlGap *g = g_ptr_array_index(all, i);
-        g_autofree char *text = g_strdup_printf("%s: %s", g->what, g->why);
+        g_autofree char *text = v->lang == CT_LANG_ZH
+                                    ? g_strdup_printf("%s：%s", g->what_zh, g->why_zh)
+                                    : g_strdup_printf("%s: %s", g->what, g->why);
         g_autofree char *clean = ct_text_clean(text);
         g_autoptr(GPtrArray) lines = ct_text_wrap(clean, 76, 0);
         for (guint k = 0; k < lines->len; k++)

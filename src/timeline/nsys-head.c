@@ -175,9 +175,9 @@ void ct_nsys_tell(CtNsys *n)
     CtTimeline *tl = n->tl;
     guint p = tl->present;
     if (!(p & gpu))
-        ct_tl_gap(tl, "GPU work", "%s: the capture recorded no GPU work; %s",
-                  p & CT_TL_BIT(CT_TL_CALL) ? "no tables of kernels, copies or graphs"
-                                            : "no CUDA tables", why_no_gpu(n));
+        ct_tl_gap_because(tl, "GPU work", "%s: the capture recorded no GPU work; %s",
+                          p & CT_TL_BIT(CT_TL_CALL) ? "no tables of kernels, copies or graphs"
+                                                    : "no CUDA tables", why_no_gpu(n));
     else if (!(p & CT_TL_BIT(CT_TL_KERNEL)) && p & CT_TL_BIT(CT_TL_GRAPH))
         ct_tl_gap(tl, "kernels", "CUDA graphs are traced whole; --cuda-graph-trace=node shows their "
                   "kernels");

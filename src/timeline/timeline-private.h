@@ -111,6 +111,12 @@ struct CtTimeline {
 
 /* Equal ones are kept once. */
 void ct_tl_gap(CtTimeline *tl, const char *what, const char *format, ...) G_GNUC_PRINTF(3, 4);
+/* A format of two sentences that stand in the table themselves. */
+void ct_tl_gap_because(CtTimeline *tl, const char *what, const char *format, const char *first,
+                       const char *second);
+const char *ct_tl_chinese(const char *english); /* the same where there is no other */
+guint ct_tl_n_words(void);
+const char *const *ct_tl_word(guint index);     /* English, Chinese */
 CtTlDevice *ct_tl_device(CtTimeline *tl, gint64 device); /* found or made */
 
 gboolean ct_tl_open_nsys(CtTimeline *tl, GError **error);

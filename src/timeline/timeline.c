@@ -24,26 +24,9 @@ static void gap_free(gpointer p)
     CtTlGap *g = p;
     g_free(g->what);
     g_free(g->why);
+    g_free(g->what_zh);
+    g_free(g->why_zh);
     g_free(g);
-}
-
-void ct_tl_gap(CtTimeline *tl, const char *what, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    g_autofree char *why = g_strdup_vprintf(format, args);
-    va_end(args);
-    for (guint i = 0; i < tl->gaps->len; i++) {
-        const CtTlGap *g = g_ptr_array_index(tl->gaps, i);
-        if (g_str_equal(g->what, what) && g_str_equal(g->why, why))
-            return;
-    }
-    if (tl->gaps->len >= CT_TL_MAX_GAPS)
-        return;
-    CtTlGap *gap = g_new0(CtTlGap, 1);
-    gap->what = g_strdup(what);
-    gap->why = g_steal_pointer(&why);
-    g_ptr_array_add(tl->gaps, gap);
 }
 
 CtTlDevice *ct_tl_device(CtTimeline *tl, gint64 device)

@@ -79,6 +79,7 @@ typedef struct {
 /* Something that a reader of the trace would miss, and why it is not there. */
 typedef struct {
     char *what, *why;
+    char *what_zh, *why_zh;
 } CtTlGap;
 
 typedef struct CtTimeline CtTimeline;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "timeline/import.h"
 #include "timeline/json.h"
+#include "timeline/timeline-private.h"
 
 static char *folder;
 
@@ -328,6 +329,27 @@ static void test_no_gpu(void **state)
     assert_non_null(error);
 }
 
+/* Both languages take the same values in the same order. */
+static char *values_of(const char *format)
+{
+    GString *out = g_string_new(NULL);
+    for (const char *p = format; (p = strchr(p, '%')); p++)
+        do
+            g_string_append_c(out, *p);
+        while (!strchr("sduif", *p) && *++p);
+    return g_string_free(out, FALSE);
+}
+
+static void test_words(void **state)
+{
+    for (guint i = 0; i < ct_tl_n_words(); i++) {
+        g_autofree char *en = values_of(ct_tl_word(i)[0]), *zh = values_of(ct_tl_word(i)[1]);
+        assert_string_equal(en, zh);
+        assert_true(g_utf8_validate(ct_tl_word(i)[1], -1, NULL));
+    }
+    assert_string_not_equal(ct_tl_chinese("not recorded (-t osrt)"), "not recorded (-t osrt)");
+}
+
 static void test_numbers(void **state)
 {
     static const struct {
@@ -639,7 +661,7 @@ int main(void)
         cmocka_unit_test(test_nsys_nothing),   cmocka_unit_test(test_nsys_pages),
         cmocka_unit_test(test_nsys_damage),    cmocka_unit_test(test_nsys_microseconds),
         cmocka_unit_test(test_import),         cmocka_unit_test(test_trt),
-        cmocka_unit_test(test_trt_times_cut),
+        cmocka_unit_test(test_trt_times_cut),  cmocka_unit_test(test_words),
     };
     folder = g_dir_make_tmp("cutriage-test-XXXXXX", NULL);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
