@@ -232,9 +232,9 @@ static void print_located(const CtSteps *s)
         printf("  and %u more\n", shown - 8);
 }
 
-static void print_remedy(const CtSteps *s)
+static void print_remedy(const CtSteps *s, int trt)
 {
-    g_autofree char *text = ct_compare_remedy(s);
+    g_autofree char *text = ct_compare_remedy(s, trt);
     if (text)
         printf("\nWhat to do\n%s", text);
 }
@@ -256,7 +256,7 @@ int ct_compare_print_text(const CtSteps *s, const CtComparePrint *p)
         if (p->ref)
             print_growth(s);
         print_located(s);
-        print_remedy(s);
+        print_remedy(s, p->trt);
     }
     for (guint i = 0; i < s->notes->len; i++)
         printf("note: %s\n", (char *)s->notes->pdata[i]);

@@ -9,6 +9,7 @@
 typedef struct {
     const char *ref, *test; /* as given; ref NULL without a reference */
     gboolean first_bad, all, full;
+    int trt; /* major version of TensorRT, 0 when not known */
     CtRule rule;
 } CtComparePrint;
 
@@ -17,7 +18,7 @@ int ct_compare_print_text(const CtSteps *s, const CtComparePrint *p);
 int ct_compare_print_json(const CtSteps *s, const CtComparePrint *p);
 int ct_compare_print_csv(const CtSteps *s, const CtComparePrint *p);
 /* Which layers to keep in higher precision and how (nullable). */
-char *ct_compare_remedy(const CtSteps *s);
+char *ct_compare_remedy(const CtSteps *s, int trt);
 /* "2 of 5 tensors differ; compared 4 of 5" */
 char *ct_compare_verdict(const CtSteps *s);
 gboolean ct_compare_passed(const CtSteps *s);

@@ -55,12 +55,92 @@ static const char *advice(CtFault f)
     }
 }
 
-char *ct_compare_remedy(const CtSteps *s)
+#define NAMED 8u /* layers that are written out */
+
+/* Names stand in shell words between quotes; trtexec separates entries by commas and ends a name at
+ * the colon, so a name that holds one of both cannot be given. */
+static gboolean can_be_given(const char *name)
 {
-    GString *layers = g_string_new(NULL);
+    return !strpbrk(name, ",:\"'$`\\\n");
+}
+
+static void flags(GString *out, const GPtrArray *steps, gboolean layers)
+{
+    GString *precisions = g_string_new(NULL), *types = g_string_new(NULL);
+    guint left_out = 0;
+    for (guint i = 0; i < steps->len; i++) {
+        const CtStep *s = steps->pdata[i];
+        const char *name = s->node ? s->node : s->name;
+        if (!can_be_given(name)) {
+            left_out++;
+            continue;
+        }
+        g_string_append_printf(precisions, "%s%s:fp32", precisions->len ? "," : "", name);
+        g_string_append_printf(types, "%s%s:fp32", types->len ? "," : "", name);
+    }
+    g_string_append(out, "    TensorRT up to 10 (weakly typed): build with\n");
+    if (precisions->len)
+        g_string_append_printf(out,
+                               "      trtexec --fp16 --precisionConstraints=obey \\\n"
+                               "        \"--layerPrecisions=%s\" \\\n"
+                               "        \"--layerOutputTypes=%s\"\n",
+                               precisions->str, types->str);
+    g_string_append(out, "      in code: BuilderFlag::kOBEY_PRECISION_CONSTRAINTS, and setPrecision "
+                         "and setOutputType\n      with kFLOAT on these layers\n");
+    if (left_out)
+        g_string_append_printf(out, "      %u of the names hold commas, colons or quotes, which the "
+                                    "flags cannot carry: set them in code\n",
+                               left_out);
+    if (layers)
+        g_string_append(out, "      layers of an engine are often fused: name the ONNX nodes that "
+                             "stand in the layer's name\n");
+    else if (!((const CtStep *)steps->pdata[0])->node)
+        g_string_append(out, "      these are names of tensors: a layer is named like its ONNX node; "
+                             "give the model with --onnx\n");
+    g_string_free(precisions, TRUE);
+    g_string_free(types, TRUE);
+}
+
+static void casts(GString *out, const CtSteps *all, const GPtrArray *steps)
+{
+    g_string_append(out, "    TensorRT 11, and strongly typed networks before: the types of the ONNX "
+                         "file count and there\n      are no precision flags. Change the file:\n");
+    for (guint i = 0; i < steps->len; i++) {
+        const CtStep *s = steps->pdata[i];
+        GString *in = g_string_new(NULL);
+        for (guint k = 0; s->inputs && k < s->inputs->len && k < NAMED; k++) {
+            const CtStep *from = all->steps->pdata[g_array_index(s->inputs, guint, k)];
+            g_string_append_printf(in, "%s'%s'", k ? ", " : "", from->name);
+        }
+        g_string_append_printf(out, "      %s%s%s: Cast to FLOAT on %s%s, its weights as FLOAT, Cast "
+                                    "'%s' back to FLOAT16\n",
+                               s->node ? "node '" : "what writes '", s->node ? s->node : s->name, "'",
+                               in->len ? "" : "its inputs", in->str, s->name);
+        g_string_free(in, TRUE);
+    }
+}
+
+/* Steps whose operation should keep a wider type. (transfer container) */
+static GPtrArray *to_widen(const CtSteps *s, guint *more)
+{
+    GPtrArray *out = g_ptr_array_new();
+    for (guint i = 0; i < s->steps->len; i++) {
+        CtStep *step = s->steps->pdata[i];
+        CtFault f = step->why.fault;
+        if (!(step->bad || step->loss) || !of_precision(f) || f == CT_FAULT_TYPE)
+            continue;
+        if (out->len < NAMED)
+            g_ptr_array_add(out, step);
+        else
+            (*more)++;
+    }
+    return out;
+}
+
+char *ct_compare_remedy(const CtSteps *s, int trt)
+{
     GString *out = g_string_new(NULL);
     gboolean told[CT_N_FAULTS] = {FALSE};
-    guint n = 0;
     for (guint i = 0; i < s->steps->len; i++) {
         const CtStep *step = s->steps->pdata[i];
         CtFault f = step->why.fault;
@@ -69,20 +149,20 @@ char *ct_compare_remedy(const CtSteps *s)
         if (advice(f) && !told[f])
             g_string_append_printf(out, "  %s\n", advice(f));
         told[f] = TRUE;
-        if (of_precision(f) && f != CT_FAULT_TYPE && n++ < 8)
-            g_string_append_printf(layers, "%s%s", n > 1 ? " " : "", step->name);
     }
-    if (n) {
-        g_string_append_printf(out, "  Higher precision for what makes: %s%s\n", layers->str,
-                               n > 8 ? " ..." : "");
-        g_string_append(
-            out, "    TensorRT up to 10: trtexec --precisionConstraints=obey "
-                 "--layerPrecisions=LAYER:fp32\n"
-                 "      --layerOutputTypes=LAYER:fp32 (the layers that write these tensors)\n"
-                 "    TensorRT 11 (strongly typed): insert Cast to FLOAT before and to FLOAT16 "
-                 "after them\n"
-                 "      in the ONNX file; there are no precision flags any more\n");
+    guint more = 0;
+    g_autoptr(GPtrArray) wide = to_widen(s, &more);
+    if (wide->len) {
+        g_string_append(out, "  Higher precision for what makes:");
+        for (guint i = 0; i < wide->len; i++)
+            g_string_append_printf(out, " %s", ((const CtStep *)wide->pdata[i])->name);
+        if (more)
+            g_string_append_printf(out, " and %u more", more);
+        g_string_append_c(out, '\n');
+        if (trt <= 10)
+            flags(out, wide, s->layers);
+        if (trt == 0 || trt >= 11)
+            casts(out, s, wide);
     }
-    g_string_free(layers, TRUE);
     return g_string_free(out, out->len == 0);
 }

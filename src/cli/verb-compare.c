@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Are these the same numbers; if not, where does it begin and why? */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/compare-print.h"
 
 typedef struct {
-    char *atol, *rtol, *rule, *dtype, *shape, *layout, *map, *onnx, *save;
+    char *atol, *rtol, *rule, *dtype, *shape, *layout, *map, *onnx, *save, *trt;
     gboolean full, exact, first_bad, runs, by_order, json, csv, all, force;
     int top_k;
 } Options;
@@ -68,6 +69,10 @@ static gboolean settings(Options *opt, CtReadOptions *read, CtStepOptions *o, in
     o->compare.exact = opt->exact;
     o->compare.top_k = (guint)CLAMP(opt->top_k, 0, 64);
     o->by_order = opt->by_order;
+    if (opt->trt && !(g_ascii_isdigit(*opt->trt) && atoi(opt->trt) > 0 && atoi(opt->trt) < 100)) {
+        *code = ct_cli_usage("compare", "--trt %s: write a version like 10.3 or 11", opt->trt);
+        return FALSE;
+    }
     if (!tolerance("atol", opt->atol, &o->compare.has_atol, &o->compare.atol, code) ||
         !tolerance("rtol", opt->rtol, &o->compare.has_rtol, &o->compare.rtol, code) ||
         !read_shape(opt->shape, read, code))
@@ -171,7 +176,8 @@ static int compare(const Options *opt, const CtReadOptions *read, CtStepOptions 
                         .first_bad = opt->first_bad || opt->onnx,
                         .all = opt->all,
                         .full = o->compare.full,
-                        .rule = o->compare.rule};
+                        .rule = o->compare.rule,
+                        .trt = opt->trt ? atoi(opt->trt) : 0};
     g_autoptr(CtTensorSet) test = open_set(p.test, read, &code);
     if (!test)
         return code;
@@ -201,6 +207,8 @@ static int run(int argc, char **argv)
          "Find the tensor where it begins, and why", NULL},
         {"onnx", 0, 0, G_OPTION_ARG_FILENAME, &opt.onnx,
          "Order and operations from a model or layer JSON", "FILE"},
+        {"trt", 0, 0, G_OPTION_ARG_STRING, &opt.trt,
+         "Version of TensorRT that remedies are for (10.3, 11)", "VERSION"},
         {"runs", 0, 0, G_OPTION_ARG_NONE, &opt.runs, "All PATHs are runs of the same thing", NULL},
         {"full", 0, 0, G_OPTION_ARG_NONE, &opt.full, "Quantiles, channels, largest values too",
          NULL},
@@ -253,7 +261,7 @@ static int run(int argc, char **argv)
     if (o.map)
         g_hash_table_unref(o.map);
     char *const owned[] = {opt.atol,   opt.rtol, opt.rule, opt.dtype, opt.shape,
-                           opt.layout, opt.map,  opt.onnx, opt.save};
+                           opt.layout, opt.map,  opt.onnx, opt.save, opt.trt};
     for (gsize i = 0; i < G_N_ELEMENTS(owned); i++)
         g_free(owned[i]);
     return code;

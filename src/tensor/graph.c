@@ -11,7 +11,7 @@
 #define MAX_REACH 4096u
 
 typedef struct {
-    char *op;
+    char *op, *name;
     GPtrArray *in, *out; /* char * */
 } Node;
 
@@ -21,12 +21,14 @@ typedef struct {
     GHashTable *weights;  /* initializer names */
     GHashTable *bad;      /* those with NaN or Inf */
     GHashTable *inputs;   /* graph inputs */
+    gboolean layers;      /* of an engine, not nodes of a model */
 } Graph;
 
 static void node_free(gpointer data)
 {
     Node *n = data;
     g_free(n->op);
+    g_free(n->name);
     g_ptr_array_unref(n->in);
     g_ptr_array_unref(n->out);
     g_free(n);
@@ -65,6 +67,8 @@ static void add_node(Graph *g, CtProto m)
             g_ptr_array_add(n->in, ct_proto_text(&f));
         else if (f.number == 2)
             g_ptr_array_add(n->out, ct_proto_text(&f));
+        else if (f.number == 3 && !n->name)
+            n->name = ct_proto_text(&f);
         else if (f.number == 4 && !n->op)
             n->op = ct_proto_text(&f);
     }
@@ -131,6 +135,8 @@ static gboolean read_layers(Graph *g, CtBytes *bytes, const char *path, GError *
         Node *n = node_new();
         /* A fused layer's name lists what it does, its type often only "gemm" or "kgen". */
         n->op = g_strdup_printf("%s %s", type ? type : "", name ? name : "");
+        n->name = g_strdup(name);
+        g->layers = TRUE;
         add_tensors(json_object_get(layer, "Inputs"), n->in);
         add_tensors(json_object_get(layer, "Outputs"), n->out);
         g_ptr_array_add(g->nodes, n);
@@ -219,8 +225,11 @@ static void use(CtSteps *s, Graph *g)
                             !g_hash_table_contains(g->weights, step->name);
         guint p = producer_of(g, step->name);
         known += p != 0;
-        if (p)
-            step->op = g_strdup(((Node *)g->nodes->pdata[p - 1])->op);
+        if (p) {
+            const Node *n = g->nodes->pdata[p - 1];
+            step->op = g_strdup(n->op);
+            step->node = n->name && *n->name ? g_strdup(n->name) : NULL;
+        }
     }
     if (known == 0) {
         g_ptr_array_add(s->notes,
@@ -238,6 +247,7 @@ static void use(CtSteps *s, Graph *g)
     for (guint i = 0; i < s->steps->len; i++)
         link_inputs(g, s->steps->pdata[i], by_name, i);
     s->graph = TRUE;
+    s->layers = g->layers;
 }
 
 gboolean ct_steps_use_graph(CtSteps *s, const char *path, GError **error)

@@ -49,6 +49,7 @@ static void step_free(gpointer data)
     CtStep *s = data;
     g_free(s->name);
     g_free(s->shape);
+    g_free(s->node);
     g_free(s->types);
     g_free(s->problem);
     g_free(s->first_at);
@@ -290,6 +291,24 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Some scale makes numbers of `bits` digits of all levels but the smallest, which are subnormal. */
+static gboolean on_fp8_grid(const float *level, guint n, int bits)
+{
+    for (int m = 1 << (bits - 1); m < 1 << bits; m++) {
+        float unit = level[n - 1] / (float)m;
+        guint good = 0, asked = 0;
+        for (guint i = n / 4; i < n; i++) {
+            int e;
+            float digits = ldexpf(frexpf(level[i] / unit * 1.0001f, &e), bits);
+            good += fabsf(digits - rintf(digits)) < 0.003f * digits;
+            asked++;
+        }
+        if (good == asked)
+            return TRUE;
+    }
+    return FALSE;
+}
+
 /* Levels whose distance grows with their size: FP8 with a scale, written as a wider type. */
 static CtDtype scaled_fp8(const CtTensor *t)
 {
@@ -308,17 +327,20 @@ static CtDtype scaled_fp8(const CtTensor *t)
         if (a == n)
             seen[n++] = f;
     }
-    if (n < 16)
+    if (n < 40)
         return CT_N_DTYPES;
     qsort(seen, n, sizeof *seen, by_value);
-    guint three = 0, two = 0, top = MIN(n - 2, 24u);
-    for (guint i = n - top; i < n; i++) {
-        float gap = (seen[i] - seen[i - 1]) / seen[i - 1];
-        three += gap > 0.06f && gap < 0.13f;
-        two += gap > 0.12f && gap < 0.26f;
+    /* What is left when halves cancel has few digits too, and binary ones: unscaled e4m3 ends at
+     * 2^-9, and no cancellation leaves a scale that is not a power of two. */
+    gboolean binary = TRUE;
+    for (guint i = 0; i < n && binary; i++) {
+        int e;
+        float digits = ldexpf(frexpf(seen[i], &e), 4);
+        binary = digits == rintf(digits);
     }
-    /* The largest ones are rare, and some of their levels are missing. */
-    return three * 4 >= top * 3 ? CT_F8_E4M3 : two * 4 >= top * 3 ? CT_F8_E5M2 : CT_N_DTYPES;
+    if (binary && seen[seen[0] == 0] < 0x1p-9f)
+        return CT_N_DTYPES;
+    return on_fp8_grid(seen, n, 4) ? CT_F8_E4M3 : on_fp8_grid(seen, n, 3) ? CT_F8_E5M2 : CT_N_DTYPES;
 }
 
 CtDtype ct_effective_dtype(const CtTensor *t)

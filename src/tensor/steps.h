@@ -53,6 +53,7 @@ typedef struct {
     CtComparison c;
     char *first_at, *worst_at;         /* places, nullable */
     char *op;                          /* from a graph (nullable) */
+    char *node;                        /* name of the node or layer that writes it (nullable) */
     GArray *inputs;                    /* guint: steps whose outputs go in; with a graph */
     gboolean graph_input, weights_bad; /* a weight of the operation is not finite */
     gboolean bad, loss;                /* set by ct_locate */
@@ -67,6 +68,7 @@ typedef struct {
     guint n_compared, n_failed;
     gint first_bad;     /* index of a step, -1 without */
     gboolean graph;     /* inputs are known */
+    gboolean layers;    /* from layer information: `node` is a layer of the engine */
     gboolean unordered; /* the order of the steps is only that of their names */
 } CtSteps;
 
