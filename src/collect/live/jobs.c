@@ -99,7 +99,12 @@ static void rotation(CtLive *live)
 
 static void run(CtLive *live)
 {
+    CtStatus status;
+    g_autoptr(GPtrArray) tables = ct_live_list(live, "/var/spool/cron/crontabs", &status);
     cron(live);
+    if (status == CT_DENIED && !tables->len)
+        ct_live_missing(live, "/var/spool/cron/crontabs", "sudo crontab -l -u USER", CT_DENIED,
+                        "jobs of users are for root");
     timers(live);
     rotation(live);
 }

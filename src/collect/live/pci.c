@@ -38,6 +38,8 @@ static guint32 u32(const guint8 *p)
 }
 
 /* The extended capabilities are a list in bytes 256 to 4095; without root only 64 bytes come. */
+static gboolean acs_hidden; /* in this child: a bridge showed no more than its first bytes */
+
 static void acs(CtLive *live, const char *device)
 {
     g_autofree char *path = g_strdup_printf(DEVICES "/%s/config", device);
@@ -45,8 +47,10 @@ static void acs(CtLive *live, const char *device)
     gsize len = 0;
     ct_live_read(live, path, CONFIG_SIZE, &bytes, &len);
     const guint8 *c = (const guint8 *)bytes;
-    if (!bytes || len < CONFIG_SIZE)
+    if (!bytes || len < CONFIG_SIZE) {
+        acs_hidden |= bytes && len == 64;
         return;
+    }
     guint at = 256;
     for (guint steps = 0; at >= 256 && at + 8 <= len && steps < 96; steps++) {
         guint32 head = u32(c + at);
@@ -130,6 +134,9 @@ static void run(CtLive *live)
     for (guint i = 0; i < units->len; i++)
         ct_live_printf(live, "/sys/class/iommu: %s\n", (char *)g_ptr_array_index(units, i));
     ct_live_end(live, status, NULL);
+    if (acs_hidden)
+        ct_live_missing(live, "access control of PCI bridges", "sudo lspci -vv", CT_DENIED,
+                        "whether bridges redirect traffic between GPUs is for root");
 }
 
 const CtCollector ct_collector_pci = {

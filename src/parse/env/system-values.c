@@ -216,7 +216,7 @@ static int sniff(const CtSniff *sniff)
                 (split(s, &path, &value) &&
                  (ct_str_starts(path, "/sys/") || ct_str_starts(path, "/proc") ||
                   ct_str_eq(value, "exists") || ct_str_eq(path, "/usr/local/cuda") ||
-                  ct_str_starts(path, "/dev/") || ct_str_starts(path, "/etc/cron") ||
+                  ct_str_starts(path, "/dev") || ct_str_starts(path, "/etc/cron") ||
                   ct_str_starts(path, "/run/") || ct_str_ends(path, ".py") ||
                   (sniff->command && ct_command_runs(sniff->command, "grep"))));
     }

@@ -114,8 +114,22 @@ static gboolean container(const CtValues *v, const CtValue *of)
     return FALSE;
 }
 
+/* "/dev: 7 GPU nodes": all of them were looked for. */
+static gboolean node_count(const CtValues *v, const CtValue *of)
+{
+    CtStr rest = ct_str_of(of->value), first = ct_str_token(&rest);
+    double n;
+    if (strcmp(of->path, "/dev") != 0 || !ct_str_number(first, &n))
+        return FALSE;
+    ct_value_number(v, of, NULL, "device-node-count", n, CT_STR_BUF(first));
+    ct_emit_coverage(v->emit, "device-nodes", NULL);
+    return TRUE;
+}
+
 gboolean ct_value_software(const CtValues *v, const CtValue *of)
 {
+    if (node_count(v, of))
+        return TRUE;
     if (job(v, of) || daemon_row(v, of) || build(v, of) || container(v, of))
         return TRUE;
     if (g_str_has_prefix(of->path, "/dev/") && g_str_has_prefix(of->value, "access ")) {
