@@ -260,6 +260,82 @@ static void look_up(Work *w, gint64 block, What what, gint64 *index, double *ref
     }
 }
 
+static gboolean whole64(const CtTensor *t)
+{
+    return t->dtype == CT_I64 || t->dtype == CT_U64;
+}
+
+/* Magnitude and sign of an integer of 64 bits. */
+static guint64 integer_at(const CtTensor *t, guint64 i, gboolean *negative)
+{
+    guint64 v;
+    memcpy(&v, ct_tensor_data(t) + 8 * i, sizeof v);
+    v = t->big_endian ? GUINT64_FROM_BE(v) : GUINT64_FROM_LE(v);
+    *negative = t->dtype == CT_I64 && v >> 63;
+    return *negative ? -v : v;
+}
+
+typedef struct {
+    gint64 first, worst;
+    double worst_by;
+} Exact;
+
+/* Doubles cannot tell integers beyond 2^53 apart: those pairs are counted again, exactly. */
+static void exact_pair(Work *w, guint64 i, Exact *e)
+{
+    CtComparison *c = w->out;
+    gboolean rn, tn;
+    guint64 r = integer_at(w->ref, i, &rn), t = integer_at(w->test, i, &tn);
+    if (MAX(r, t) <= (guint64)1 << 53)
+        return;
+    /* The sum of two magnitudes may need 65 bits; a double of that is near enough. */
+    double exact = rn == tn ? (double)(MAX(r, t) - MIN(r, t)) : (double)r + (double)t;
+    double x = rn ? -(double)r : (double)r, y = tn ? -(double)t : (double)t, seen = fabs(y - x);
+    if (exact == seen)
+        return;
+    double atol = w->rule.atol, bound = w->rule.rtol * fabs(x);
+    c->sums.unequal += (seen == 0) - (exact == 0);
+    c->sums.sum_abs += exact - seen;
+    c->sums.sum_abs2 += exact * exact - seen * seen;
+    c->over_sum += (exact > atol + bound) - (guint64)(seen > atol + bound);
+    c->over_either += (exact > MAX(atol, bound)) - (guint64)(seen > MAX(atol, bound));
+    c->sums.max_abs = MAX(c->sums.max_abs, exact);
+    c->sums.max_rel = x != 0 ? MAX(c->sums.max_rel, exact / fabs(x)) : c->sums.max_rel;
+    gboolean over = c->rule == CT_RULE_SUM ? exact > atol + bound : exact > MAX(atol, bound);
+    if (over && e->first < 0)
+        e->first = (gint64)i;
+    if (exact > e->worst_by) {
+        e->worst_by = exact;
+        e->worst = (gint64)i;
+    }
+}
+
+static Exact exact_integers(Work *w)
+{
+    Exact e = {-1, -1, 0};
+    double before = w->out->sums.max_abs;
+    for (guint64 i = 0; whole64(w->ref) && whole64(w->test) && i < w->out->n; i++)
+        exact_pair(w, i, &e);
+    if (e.worst_by <= before)
+        e.worst = -1;
+    return e;
+}
+
+static void exact_places(Work *w, const Exact *e)
+{
+    CtComparison *c = w->out;
+    if (e->first >= 0 && (c->first < 0 || e->first < c->first)) {
+        c->first = e->first;
+        ct_tensor_to_f64(w->ref, (guint64)e->first, 1, &c->first_ref);
+        ct_tensor_to_f64(w->test, (guint64)e->first, 1, &c->first_test);
+    }
+    if (e->worst >= 0) {
+        c->worst_abs = e->worst;
+        ct_tensor_to_f64(w->ref, (guint64)e->worst, 1, &c->worst_abs_ref);
+        ct_tensor_to_f64(w->test, (guint64)e->worst, 1, &c->worst_abs_test);
+    }
+}
+
 static void conclude(Work *w)
 {
     CtComparison *c = w->out;
@@ -380,7 +456,9 @@ gboolean ct_compare(const CtTensor *ref, const CtTensor *test, const CtCompareOp
     w.b = w.direct ? NULL : g_malloc(w.block * size);
     for (guint64 from = 0; from < out->n; from += w.block)
         one_block(&w, from, (gsize)MIN((guint64)w.block, out->n - from));
+    Exact exact = exact_integers(&w);
     conclude(&w);
+    exact_places(&w, &exact);
     if (o->full)
         ct_compare_full(ref, test, o, &out->full);
     g_free(w.a);

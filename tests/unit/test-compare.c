@@ -416,6 +416,24 @@ static CtTensor *tensor(CtDtype dtype, guint n, const void *data, gsize len)
     return t;
 }
 
+/* Neighbours beyond 2^53 are one number as doubles. */
+static void test_wide_integers(void **state)
+{
+    const gint64 a[] = {5, G_MAXINT64, G_MININT64, -7}, b[] = {5, G_MAXINT64 - 1, G_MININT64, -7};
+    g_autoptr(CtTensor) r = tensor(CT_I64, 4, a, sizeof a), t = tensor(CT_I64, 4, b, sizeof b);
+    CtCompareOptions o = {0};
+    CtComparison c;
+    assert_true(ct_compare(r, t, &o, &c, NULL));
+    assert_false(c.pass);
+    assert_int_equal(c.sums.unequal, 1);
+    assert_int_equal(c.over_sum, 1);
+    assert_int_equal(c.first, 1);
+    assert_int_equal(c.worst_abs, 1);
+    assert_true(c.sums.max_abs == 1);
+    assert_true(ct_compare(r, r, &o, &c, NULL));
+    assert_true(c.pass);
+}
+
 /* All twins see the same; sums may differ by rounding. */
 static void test_twins(void **state)
 {
@@ -503,7 +521,7 @@ static void test_shapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_planted), cmocka_unit_test(test_twins),
+        cmocka_unit_test(test_planted), cmocka_unit_test(test_wide_integers), cmocka_unit_test(test_twins),
         cmocka_unit_test(test_nan_never_passes), cmocka_unit_test(test_rules),
         cmocka_unit_test(test_shapes),
     };
