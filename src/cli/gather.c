@@ -140,19 +140,23 @@ static void add_unusable(CtEvidence *ev, const char *path, const char *format, c
                                               .lines = CT_NONE});
 }
 
-static void import_records(const CtGather *g, const GPtrArray *records)
+static void import_records(CtGather *g, const GPtrArray *records)
 {
     for (guint i = 0; i < records->len; i++) {
         const char *path = g_ptr_array_index(records, i);
         g_autoptr(GError) error = NULL;
-        if (!ct_record_import(g->ev, g->kb, path, &error))
+        if (!ct_record_import(g->ev, g->kb, path, &error)) {
             add_unusable(g->ev, path, "record", error);
+            continue;
+        }
+        CtTrace *trace = g->keep_traces ? ct_trace_open(path, path, NULL) : NULL;
+        if (trace)
+            g_ptr_array_add(g->traces, trace);
     }
 }
 
 static void import_traces(CtGather *g, const GPtrArray *traces)
 {
-    g->traces = g_ptr_array_new_with_free_func(trace_free);
     for (guint i = 0; i < traces->len; i++) {
         const Found *f = g_ptr_array_index(traces, i);
         g_autoptr(GError) error = NULL;
@@ -236,6 +240,7 @@ static gboolean read_paths(CtGather *g, char **paths, GError **error)
     if (watch.drawn)
         fputs("\r\033[K", stderr);
     import_cases(g->ev, watch.cases);
+    g->traces = g_ptr_array_new_with_free_func(trace_free);
     import_records(g, watch.records);
     import_traces(g, watch.traces);
     g_ptr_array_unref(watch.traces);

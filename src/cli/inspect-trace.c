@@ -25,6 +25,11 @@ static char *percent(double part, double whole)
     return whole > 0 ? g_strdup_printf("%.1f%%", 100 * part / whole) : g_strdup("-");
 }
 
+static char *took(double ns)
+{
+    return ns > 0 ? ct_format_duration(ns) : g_strdup("-"); /* records time only what waits */
+}
+
 static char *amount(guint64 n)
 {
     return g_strdup_printf("%" G_GUINT64_FORMAT, n);
@@ -150,9 +155,9 @@ static void list(const View *v, const GArray *a, guint all, gint64 sum, CtMsg wh
     CtTable *t = table(v, columns, G_N_ELEMENTS(columns));
     for (guint i = 0; i < MIN(a->len, SHOWN); i++) {
         const CtTlNamed *x = &g_array_index(a, CtTlNamed, i);
-        ct_inspect_row(t, percent((double)x->total, (double)sum), ct_format_duration((double)x->total),
-                       amount(x->count), ct_format_duration((double)x->total / (double)x->count),
-                       ct_format_duration((double)x->max), name_of(v, x->name), NULL);
+        double total = (double)x->total, mean = total / (double)x->count;
+        ct_inspect_row(t, percent(total, (double)sum), took(total), amount(x->count), took(mean),
+                       took((double)x->max), name_of(v, x->name), NULL);
     }
     ct_table_end(t);
     more(v, all);

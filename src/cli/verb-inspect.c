@@ -100,8 +100,9 @@ static gboolean show_traces(const CtGather *g, gboolean asked, gboolean json, gb
     if (!asked && (csv || g->traces->len == 0))
         return FALSE;
     print_traces(g, json, lang);
-    gint64 others = count_of(ct_evidence_db(g->ev), "SELECT count(*) FROM source") -
-                    (gint64)g->traces->len;
+    gint64 others = count_of(ct_evidence_db(g->ev), "SELECT count(*) FROM source");
+    for (guint i = 0; i < g->traces->len; i++)
+        others -= !((const CtTrace *)g_ptr_array_index(g->traces, i))->beside;
     if (asked || json || others <= 0)
         return TRUE;
     putchar('\n');

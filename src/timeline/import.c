@@ -30,6 +30,17 @@ void ct_trace_free(CtTrace *trace)
     g_free(trace);
 }
 
+CtTrace *ct_trace_open(const char *file, const char *path, GError **error)
+{
+    g_autoptr(CtTimeline) tl = ct_timeline_open(file, error);
+    g_autoptr(CtTlSummary) s = tl ? ct_timeline_summary(tl, error) : NULL;
+    if (!s)
+        return NULL;
+    CtTrace *trace = g_new0(CtTrace, 1);
+    *trace = (CtTrace){g_strdup(path), g_steal_pointer(&tl), g_steal_pointer(&s), NULL, TRUE};
+    return trace;
+}
+
 static void number(const Import *m, const char *subject, double value, const char *format, ...)
     G_GNUC_PRINTF(4, 5);
 static void number(const Import *m, const char *subject, double value, const char *format, ...)
@@ -297,7 +308,8 @@ gboolean ct_trace_import(CtEvidence *ev, const CtKb *kb, const char *file, const
                            *text ? text : NULL);
     if (out) {
         *out = g_new0(CtTrace, 1);
-        **out = (CtTrace){g_strdup(path), g_steal_pointer(&tl), g_steal_pointer(&s), NULL};
+        **out = (CtTrace){g_strdup(path), g_steal_pointer(&tl), g_steal_pointer(&s), NULL,
+                           FALSE};
     }
     return TRUE;
 }

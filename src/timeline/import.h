@@ -13,9 +13,12 @@ typedef struct {
     CtTimeline *timeline;
     CtTlSummary *summary;
     CtTrtDoc *trt; /* else what trtexec exports, and no timeline */
+    gboolean beside; /* the file is also read in another way and has its sections */
 } CtTrace;
 
 void ct_trace_free(CtTrace *trace);
+/* Its totals alone, without evidence. */
+CtTrace *ct_trace_open(const char *file, const char *path, GError **error);
 
 /* file is opened, path is what the source is called. with_requests: also what takes several scans
  * of the trace. kb may be NULL (codes then have no names). out (nullable) gets the trace for
