@@ -95,13 +95,15 @@ static int split(int argc, char **argv)
 static int run(int argc, char **argv)
 {
     g_autofree char *output = NULL;
-    gboolean file = FALSE, print_env = FALSE, quiet = FALSE;
+    gboolean file = FALSE, print_env = FALSE, quiet = FALSE, no_stacks = FALSE;
     int code = 0;
     const GOptionEntry entries[] = {
         {"output", 'o', 0, G_OPTION_ARG_FILENAME, &output, "Where the record goes", "FILE"},
         {"file", 0, 0, G_OPTION_ARG_NONE, &file, "Write to the file from the start", NULL},
         {"print-env", 0, 0, G_OPTION_ARG_NONE, &print_env,
          "Make FILE and print what to set", NULL},
+        {"no-stacks", 0, 0, G_OPTION_ARG_NONE, &no_stacks,
+         "Keep only the caller of each allocation", NULL},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "No report at the end", NULL},
         {NULL},
     };
@@ -141,6 +143,7 @@ static int run(int argc, char **argv)
         library ? ct_recording_new(file || print_env ? path : NULL, joined, &error) : NULL;
     if (!recording)
         return ct_cli_fail("record", error);
+    ct_recording_set_stacks(recording, !no_stacks);
     if (print_env)
         return print_environment(recording, library);
     int status = 0;

@@ -22,6 +22,7 @@
 struct CtRecording {
     int fd;
     pid_t owner; /* in whose /proc the memory file is found; not the child's */
+    gboolean no_stacks;
     char *file; /* NULL is a memory file */
     struct ctw_run *run;
     guint8 *bytes;
@@ -101,6 +102,11 @@ CtRecording *ct_recording_new(const char *file, const char *command, GError **er
     return g_steal_pointer(&r);
 }
 
+void ct_recording_set_stacks(CtRecording *r, gboolean on)
+{
+    r->no_stacks = !on;
+}
+
 void ct_recording_free(CtRecording *r)
 {
     if (!r)
@@ -157,6 +163,8 @@ char **ct_recording_environment(const CtRecording *r, const char *library)
                                              r->fd));
         g_ptr_array_add(out, g_strdup_printf("CUTRIAGE_RECORD_FD=%d", r->fd));
     }
+    if (r->no_stacks)
+        g_ptr_array_add(out, g_strdup("CUTRIAGE_RECORD_STACKS=0"));
     g_ptr_array_add(out, NULL);
     return (char **)g_ptr_array_free(g_steal_pointer(&out), FALSE);
 }

@@ -11,6 +11,8 @@ typedef struct CtRecording CtRecording;
 
 /* file is NULL for a memory file. The size is reserved, not used. */
 CtRecording *ct_recording_new(const char *file, const char *command, GError **error);
+/* Without stacks an allocation site is its caller alone, and an allocation costs a third. */
+void ct_recording_set_stacks(CtRecording *recording, gboolean on);
 void ct_recording_free(CtRecording *recording);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtRecording, ct_recording_free)
 

@@ -211,9 +211,9 @@ int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
     if (strcmp(mode, "loop-launch") == 0)
-        time_loop(300000, [] { nothing<<<1, 1>>>(); });
+        time_loop(600000, [] { nothing<<<1, 1>>>(); });
     else if (strcmp(mode, "loop-async") == 0)
-        time_loop(300000, [] {
+        time_loop(1500000, [] {
             void *p;
             cudaMallocAsync(&p, 4096, 0);
             cudaFreeAsync(p, 0);
