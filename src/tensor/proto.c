@@ -2,6 +2,7 @@
 /* ONNX TensorProto files, and the initializers of models. */
 #include "tensor/proto.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tensor/reader.h"
@@ -26,7 +27,9 @@ typedef struct {
     char *name;
     CtProtoField raw;
     GByteArray *values; /* of the typed fields, as elements of `type` */
-    GString *locations;
+    char *location; /* of external data: file below the model's folder */
+    guint64 at, length;
+    gboolean bad_place;
 } Proto;
 
 static void add_dim(Proto *t, guint64 d)
@@ -58,6 +61,26 @@ static void add_varints(GByteArray *out, const CtProtoField *f, guint bytes)
         v = GUINT64_TO_LE(v);
         g_byte_array_append(out, (const guint8 *)&v, bytes);
     }
+}
+
+/* One entry of where external data lie: a key and a value. */
+static void add_place(Proto *t, CtProto m)
+{
+    CtProtoField f;
+    g_autofree char *key = NULL, *value = NULL;
+    while (ct_proto_next(&m, &f)) {
+        char **to = f.wire != 2 ? NULL : f.number == 1 ? &key : f.number == 2 ? &value : NULL;
+        if (to && !*to)
+            *to = ct_proto_text(&f);
+    }
+    if (!key || !value)
+        return;
+    if (g_str_equal(key, "location") && !t->location)
+        t->location = g_steal_pointer(&value);
+    else if (g_str_equal(key, "offset"))
+        t->bad_place |= !g_ascii_string_to_unsigned(value, 10, 0, G_MAXINT64, &t->at, NULL);
+    else if (g_str_equal(key, "length"))
+        t->bad_place |= !g_ascii_string_to_unsigned(value, 10, 0, G_MAXINT64, &t->length, NULL);
 }
 
 static gboolean read_proto(CtProto m, Proto *t)
@@ -96,6 +119,10 @@ static gboolean read_proto(CtProto m, Proto *t)
         case 9:
             t->raw = f;
             break;
+        case 13:
+            if (f.wire == 2)
+                add_place(t, (CtProto)CT_PROTO(f));
+            break;
         case 14:
             t->external = f.value == 1;
             break;
@@ -106,12 +133,74 @@ static gboolean read_proto(CtProto m, Proto *t)
     return !m.bad;
 }
 
+/* The file that was mapped last; models keep most weights in one. */
+typedef struct {
+    char *location;
+    CtBytes *bytes;
+} External;
+
+static void external_clear(External *x)
+{
+    g_clear_pointer(&x->location, g_free);
+    g_clear_pointer(&x->bytes, ct_bytes_unref);
+}
+
+/* A model names the file, so it must not lead out of the model's folder, by links neither. */
+static gboolean external_open(External *x, const char *model, const char *location, GError **error)
+{
+    if (x->bytes && g_str_equal(x->location, location))
+        return TRUE;
+    external_clear(x);
+    g_autofree char *folder = g_path_get_dirname(model),
+                    *joined = g_build_filename(folder, location, NULL);
+    g_auto(GStrv) parts = g_strsplit(location, "/", -1);
+    gboolean inside = *location && !g_path_is_absolute(location) &&
+                      !g_strv_contains((const char *const *)parts, "..");
+    char *top = inside ? realpath(folder, NULL) : NULL, *real = top ? realpath(joined, NULL) : NULL;
+    gsize len = top ? strlen(top) : 0;
+    gboolean missing = inside && !real;
+    inside = real && strncmp(top, real, len) == 0 && (real[len] == '/' || g_str_equal(top, "/"));
+    if (inside)
+        x->bytes = ct_bytes_map(real, error);
+    else
+        g_set_error(error, CT_ERROR, CT_ERROR_UNSUPPORTED,
+                    missing ? "its data lie in '%s', which is not there"
+                            : "its data lie in '%s', which is not below the model's folder",
+                    location);
+    free(top);
+    free(real);
+    if (x->bytes)
+        x->location = g_strdup(location);
+    return x->bytes != NULL;
+}
+
+static CtTensor *external_tensor(External *x, const Proto *t, CtDtype dtype, const char *path,
+                                 const char *name, const char *place, GError **error)
+{
+    if (!t->location || t->bad_place) {
+        g_set_error(error, CT_ERROR, CT_ERROR_UNSUPPORTED,
+                    "it does not say where in another file its data lie");
+        return NULL;
+    }
+    if (!external_open(x, path, t->location, error))
+        return NULL;
+    guint64 size = ct_bytes_len(x->bytes);
+    if (t->at > size || t->length > size - t->at) {
+        g_set_error(error, CT_ERROR, CT_ERROR_UNSUPPORTED,
+                    "its data reach beyond the %" G_GUINT64_FORMAT " bytes of '%s'", size,
+                    t->location);
+        return NULL;
+    }
+    gsize len = (gsize)(t->length ? t->length : size - t->at);
+    return ct_tensor_over(x->bytes, (gsize)t->at, len, dtype, t->rank, t->dims, name, place, error);
+}
+
 static gboolean add_proto(CtTensorSet *set, CtBytes *bytes, const CtProto *m, const char *path,
-                          const char *fallback)
+                          const char *fallback, External *external)
 {
     Proto t = {.values = g_byte_array_new()};
     gboolean whole = read_proto(*m, &t);
-    g_autofree char *own = t.name;
+    g_autofree char *own = t.name, *location = t.location;
     const char *name = own && *own ? own : fallback;
     g_autofree char *place = g_strdup_printf("%s:%s", path, name);
     gint dtype;
@@ -120,11 +209,11 @@ static gboolean add_proto(CtTensorSet *set, CtBytes *bytes, const CtProto *m, co
     CtTensor *tensor = NULL;
     if (!whole || t.too_deep) {
         ct_tensor_set_broken(set, name, place, "TensorProto is cut or damaged");
-    } else if (t.external) {
-        ct_tensor_set_broken(set, name, place, "its data lie in another file");
     } else if (t.strings || !ct_onnx_dtype(t.type, &dtype)) {
         ct_tensor_set_broken(set, name, place,
                              "element type %" G_GUINT64_FORMAT " is not supported", t.type);
+    } else if (t.external) {
+        tensor = external_tensor(external, &t, (CtDtype)dtype, path, name, place, &error);
     } else if (t.raw.data) {
         tensor = ct_tensor_over(bytes, (gsize)(t.raw.data - ct_bytes_data(bytes)), t.raw.len,
                                 (CtDtype)dtype, t.rank, t.dims, name, place, &error);
@@ -168,12 +257,15 @@ gboolean ct_read_proto(CtTensorSet *set, CtBytes *bytes, const char *path, GErro
     const guint8 *p = ct_bytes_len(bytes) ? ct_bytes_data(bytes) : (const guint8 *)"";
     CtProto whole = {p, p + ct_bytes_len(bytes), FALSE};
     CtProtoField graph, f;
+    External external = {0};
     g_autofree char *base = g_path_get_basename(path);
     char *dot = strrchr(base, '.');
     if (dot && dot != base)
         *dot = '\0';
     if (!find_graph(whole, &graph)) {
-        if (!add_proto(set, bytes, &whole, path, base))
+        gboolean ok = add_proto(set, bytes, &whole, path, base, &external);
+        external_clear(&external);
+        if (!ok)
             return ct_tensor_bad(error, path, 0, "not an ONNX tensor that can be read");
         return TRUE;
     }
@@ -181,8 +273,9 @@ gboolean ct_read_proto(CtTensorSet *set, CtBytes *bytes, const char *path, GErro
     while (ct_proto_next(&g, &f)) {
         CtProto tensor = CT_PROTO(f);
         if (f.number == 5 && f.wire == 2)
-            add_proto(set, bytes, &tensor, path, "(unnamed)");
+            add_proto(set, bytes, &tensor, path, "(unnamed)", &external);
     }
+    external_clear(&external);
     if (set->items->len == 0)
         return ct_tensor_bad(error, path, 0, "the model holds no weights");
     return TRUE;

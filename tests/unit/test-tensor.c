@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <glib/gstdio.h>
 #include "tensor/compare.h"
 #include "tensor/half.h"
 #include "tensor/reader.h"
@@ -238,10 +239,70 @@ static void test_shrinking_file(void **state)
     unlink(path);
 }
 
+/* One TensorProto of four floats whose data lie in `location`. */
+static void write_external(const char *path, const char *location, const char *offset)
+{
+    g_autoptr(GByteArray) b = g_byte_array_new();
+    const char *const pairs[][2] = {{"location", location}, {"offset", offset}, {"length", "16"}};
+    g_byte_array_append(b, (const guint8 *)"\x08\x04\x10\x01\x42\x01w\x70\x01", 9);
+    for (guint i = 0; i < 3; i++) {
+        guint8 k = (guint8)strlen(pairs[i][0]), v = (guint8)strlen(pairs[i][1]);
+        g_byte_array_append(b, (const guint8[]){0x6a, (guint8)(k + v + 4), 0x0a, k}, 4);
+        g_byte_array_append(b, (const guint8 *)pairs[i][0], k);
+        g_byte_array_append(b, (const guint8[]){0x12, v}, 2);
+        g_byte_array_append(b, (const guint8 *)pairs[i][1], v);
+    }
+    assert_true(g_file_set_contents(path, (const char *)b->data, (gssize)b->len, NULL));
+}
+
+static void expect_external(const char *path, const char *location, const char *offset,
+                            const char *problem)
+{
+    write_external(path, location, offset);
+    g_autoptr(CtTensorSet) set = ct_tensor_set_open(path, NULL, NULL);
+    assert_non_null(set);
+    const CtTensorItem *item = set->items->pdata[0];
+    if (problem) {
+        assert_non_null(item->problem);
+        assert_non_null(strstr(item->problem, problem));
+        return;
+    }
+    g_autoptr(CtTensor) t = ct_tensor_item_load(item, NULL);
+    assert_non_null(t);
+    double first;
+    ct_tensor_to_f64(t, 0, 1, &first);
+    assert_true(first == 4);
+}
+
+static void test_external_data(void **state)
+{
+    g_autofree char *top = g_dir_make_tmp("ct-external-XXXXXX", NULL);
+    g_autofree char *folder = g_build_filename(top, "model", NULL),
+                    *model = g_build_filename(folder, "w.pb", NULL),
+                    *data = g_build_filename(folder, "w.bin", NULL),
+                    *outside = g_build_filename(top, "out.bin", NULL),
+                    *link = g_build_filename(folder, "link.bin", NULL);
+    const float numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    assert_int_equal(g_mkdir(folder, 0700), 0);
+    assert_true(g_file_set_contents(data, (const char *)numbers, sizeof numbers, NULL));
+    assert_true(g_file_set_contents(outside, (const char *)numbers, sizeof numbers, NULL));
+    assert_int_equal(symlink(outside, link), 0);
+    expect_external(model, "w.bin", "16", NULL);
+    expect_external(model, "w.bin", "20", "beyond");
+    expect_external(model, "w.bin", "-1", "does not say");
+    expect_external(model, "gone.bin", "0", "not there");
+    expect_external(model, "../out.bin", "0", "not below");
+    expect_external(model, outside, "0", "not below");
+    expect_external(model, "link.bin", "0", "not below");
+    const char *const all[] = {model, data, outside, link, folder, top};
+    for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
+        g_remove(all[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_npy), cmocka_unit_test(test_npy_hostile), cmocka_unit_test(test_types),
+        cmocka_unit_test(test_external_data), cmocka_unit_test(test_npy), cmocka_unit_test(test_npy_hostile), cmocka_unit_test(test_types),
         cmocka_unit_test(test_type_names), cmocka_unit_test(test_half_round_trip),
         cmocka_unit_test(test_polygraphy), cmocka_unit_test(test_trtexec),
         cmocka_unit_test(test_raw_names), cmocka_unit_test(test_layouts),
