@@ -294,3 +294,23 @@ void ct_kb_build_calibration(CtKbBuild *b, const char *data)
     }
     end(&t);
 }
+
+/* facts.tsv: a key or GLOB, whether it changes by itself, how much a change matters, its layer. */
+void ct_kb_build_facts(CtKbBuild *b, const char *data)
+{
+    Tsv t;
+    if (begin(b, &t, data)) {
+        while (next_row(b, &t)) {
+            CtYaml at = {.line = t.at, .column = 1};
+            const char *key = field(&t, "key"), *volatile_ = field(&t, "volatile");
+            const char *weight = field(&t, "importance"), *layer = field(&t, "layer");
+            if (!key || !volatile_ || !weight || !layer)
+                ct_kb_problem(b, t.at, 1, "key, volatile, importance and layer are all needed");
+            else
+                ct_kb_insert(b, &at, "INSERT INTO fact_kind VALUES (?, ?, ?, ?)", "siis", key,
+                             (gint64)(strcmp(volatile_, "yes") == 0),
+                             g_ascii_strtoll(weight, NULL, 10), layer);
+        }
+    }
+    end(&t);
+}

@@ -66,6 +66,8 @@ void ct_kb_build_vocabulary(CtKbBuild *b, const char *data);
 void ct_kb_build_topics(CtKbBuild *b, const char *data);
 void ct_kb_build_glossary(CtKbBuild *b, const char *data);
 void ct_kb_build_calibration(CtKbBuild *b, const char *data);
+void ct_kb_build_facts(CtKbBuild *b, const char *data);
+void ct_kb_build_checks(CtKbBuild *b, const CtYaml *root);
 void ct_kb_build_signatures(CtKbBuild *b, const CtYaml *root);
 void ct_kb_build_cause(CtKbBuild *b, const CtYaml *root, const char *layer, const char *stem);
 

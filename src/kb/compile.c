@@ -99,20 +99,34 @@ static char *read_file(CtKbBuild *b, GPtrArray *deps)
     return NULL;
 }
 
-static void build_yaml(CtKbBuild *b, const char *data, const char *layer, const char *stem)
+typedef enum {
+    CODES,
+    COMPAT,
+    SIGNATURES,
+    CAUSES,
+    CHECKS,
+    FACTS,
+    VOCABULARY,
+    TOPICS,
+    GLOSSARY,
+    CALIBRATION
+} Sort;
+
+static void build_yaml(CtKbBuild *b, Sort sort, const char *data, const char *layer,
+                       const char *stem)
 {
     guint line, column;
     g_autofree char *message = NULL;
     g_autoptr(CtYaml) root = ct_yaml_load(data, strlen(data), &line, &column, &message);
     if (!root)
         ct_kb_problem(b, line, column, "%s", message);
-    else if (layer)
+    else if (sort == CAUSES)
         ct_kb_build_cause(b, root, layer, stem);
+    else if (sort == CHECKS)
+        ct_kb_build_checks(b, root);
     else
         ct_kb_build_signatures(b, root);
 }
-
-typedef enum { CODES, COMPAT, SIGNATURES, CAUSES, VOCABULARY, TOPICS, GLOSSARY, CALIBRATION } Sort;
 
 /* One file within a savepoint: it counts whole or not at all. */
 static void build_file(CtKbBuild *b, Sort sort, const char *sub, const char *name, GPtrArray *deps)
@@ -131,10 +145,13 @@ static void build_file(CtKbBuild *b, Sort sort, const char *sub, const char *nam
             ct_kb_build_compat(b, data, stem);
             break;
         case SIGNATURES:
-            build_yaml(b, data, NULL, stem);
+            build_yaml(b, sort, data, NULL, stem);
             break;
         case CAUSES:
-            build_yaml(b, data, strrchr(sub, '/') + 1, stem);
+            build_yaml(b, sort, data, strrchr(sub, '/') + 1, stem);
+            break;
+        case CHECKS:
+            build_yaml(b, sort, data, NULL, stem);
             break;
         case VOCABULARY:
             ct_kb_build_vocabulary(b, data);
@@ -147,6 +164,9 @@ static void build_file(CtKbBuild *b, Sort sort, const char *sub, const char *nam
             break;
         case CALIBRATION:
             ct_kb_build_calibration(b, data);
+            break;
+        case FACTS:
+            ct_kb_build_facts(b, data);
         }
         if (b->problems->len > before)
             exec(b, "ROLLBACK TO file");
@@ -168,29 +188,30 @@ static void finalize(gpointer stmt)
     sqlite3_finalize(stmt);
 }
 
+/* Files that stand alone, in the order in which they are read; all may be missing. */
+static const struct {
+    Sort sort;
+    const char *name;
+} singles[] = {{VOCABULARY, "vocabulary.tsv"}, {TOPICS, "topics.tsv"},
+               {GLOSSARY, "glossary.tsv"},     {CALIBRATION, "calibration.tsv"},
+               {FACTS, "facts.tsv"},           {CHECKS, "checks.yaml"}};
+
 GPtrArray *ct_kb_compile_collect(const char *folder, sqlite3 *out, GPtrArray *deps)
 {
     CtKbBuild b = {.db = out, .folder = folder};
     b.problems = g_ptr_array_new_with_free_func(free_problem);
     b.statements = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, finalize);
-    g_autofree char *vocabulary = g_build_filename(folder, "vocabulary.tsv", NULL);
-    g_autofree char *topics = g_build_filename(folder, "topics.tsv", NULL);
-    g_autofree char *glossary = g_build_filename(folder, "glossary.tsv", NULL);
-    g_autofree char *calibration = g_build_filename(folder, "calibration.tsv", NULL);
     if (!g_file_test(folder, G_FILE_TEST_IS_DIR)) {
         ct_kb_problem(&b, 0, 0, "%s is not a folder", folder);
     } else if (exec(&b, ct_kb_schema_sql) && exec(&b, "BEGIN")) {
         if (deps)
             g_ptr_array_add(deps, g_strdup(folder));
         exec(&b, "INSERT INTO meta VALUES ('format', '1'), ('version', '" CT_VERSION "')");
-        if (g_file_test(vocabulary, G_FILE_TEST_EXISTS))
-            build_file(&b, VOCABULARY, "", "vocabulary.tsv", deps);
-        if (g_file_test(topics, G_FILE_TEST_EXISTS))
-            build_file(&b, TOPICS, "", "topics.tsv", deps);
-        if (g_file_test(glossary, G_FILE_TEST_EXISTS))
-            build_file(&b, GLOSSARY, "", "glossary.tsv", deps);
-        if (g_file_test(calibration, G_FILE_TEST_EXISTS))
-            build_file(&b, CALIBRATION, "", "calibration.tsv", deps);
+        for (guint i = 0; i < G_N_ELEMENTS(singles); i++) {
+            g_autofree char *path = g_build_filename(folder, singles[i].name, NULL);
+            if (g_file_test(path, G_FILE_TEST_EXISTS))
+                build_file(&b, singles[i].sort, "", singles[i].name, deps);
+        }
         build_folder(&b, CODES, "codes", ".tsv", deps);
         build_folder(&b, COMPAT, "compat", ".tsv", deps);
         build_folder(&b, SIGNATURES, "signatures", ".yaml", deps);

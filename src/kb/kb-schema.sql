@@ -50,6 +50,29 @@ CREATE TABLE topic (
     about_en TEXT NOT NULL, about_zh TEXT NOT NULL
 );
 
+-- What `check` looks at, in the order of its list.
+CREATE TABLE check_item (
+    id TEXT PRIMARY KEY,
+    ord INTEGER NOT NULL,
+    layer TEXT NOT NULL,
+    title_en TEXT NOT NULL, title_zh TEXT NOT NULL,
+    applies TEXT,             -- comma separated needs; the check is not made without them ...
+    unless TEXT,              -- ... nor with one of these
+    needs TEXT NOT NULL,      -- ; separated: each alternative is enough to know
+    fail TEXT, warn TEXT,     -- cause ids, comma separated
+    pass_en TEXT NOT NULL, pass_zh TEXT NOT NULL
+);
+-- What is no cause of a fault yet worth a line.
+CREATE TABLE check_rule (
+    item TEXT NOT NULL,
+    ord INTEGER NOT NULL,
+    level TEXT NOT NULL,      -- pass (says more than the item's own words), warn, fail
+    sql TEXT NOT NULL, needs TEXT,
+    say_en TEXT NOT NULL, say_zh TEXT NOT NULL,
+    fix_en TEXT, fix_zh TEXT,
+    run TEXT                  -- the command that mends it
+);
+
 -- Words of the Chinese texts; lint holds them to it.
 CREATE TABLE glossary (
     en TEXT PRIMARY KEY, zh TEXT NOT NULL,
@@ -120,4 +143,9 @@ CREATE TABLE next_outcome (
 );
 CREATE TABLE advice (         -- fix, verify, pitfall, ref lines in order
     cause TEXT NOT NULL, kind TEXT NOT NULL, ord INTEGER, en TEXT, zh TEXT
+);
+
+-- facts.tsv: key may be a GLOB; the longest that fits counts.
+CREATE TABLE fact_kind (
+    key TEXT PRIMARY KEY, volatile INTEGER NOT NULL, importance INTEGER NOT NULL, layer TEXT NOT NULL
 );

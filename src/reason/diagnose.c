@@ -307,22 +307,40 @@ static void detach(CtReason *r)
     sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL);
 }
 
+gboolean ct_reason_open(CtReason *r, CtEvidence *ev, const CtKb *kb, const char *lang,
+                        GError **error)
+{
+    *r = (CtReason){
+        .ev = ev, .kb = kb, .db = ct_evidence_db(ev), .zh = g_strcmp0(lang, "zh") == 0};
+    r->texts = g_string_chunk_new(4096);
+    r->candidates = g_ptr_array_new_with_free_func(ct_candidate_free);
+    r->out = diagnosis_new();
+    r->out->temperature = ct_temperature(kb);
+    if (attach(r, error))
+        return TRUE;
+    ct_reason_close(r);
+    return FALSE;
+}
+
+void ct_reason_close(CtReason *r)
+{
+    detach(r);
+    g_clear_pointer(&r->out, ct_diagnosis_free);
+    g_clear_pointer(&r->present, g_hash_table_unref);
+    g_ptr_array_unref(r->candidates);
+    g_string_chunk_free(r->texts);
+}
+
 CtDiagnosis *ct_diagnose(CtEvidence *ev, const CtKb *kb, const char *lang, GError **error)
 {
-    CtReason r = {.ev = ev, .kb = kb, .db = ct_evidence_db(ev), .zh = g_strcmp0(lang, "zh") == 0};
-    r.texts = g_string_chunk_new(4096);
-    r.candidates = g_ptr_array_new_with_free_func(ct_candidate_free);
-    r.out = diagnosis_new();
-    r.out->temperature = ct_temperature(kb);
-    gboolean ok = attach(&r, error) && run(&r, error);
-    detach(&r);
-    if (ok) {
-        ct_diagnosis_store(ev, r.out);
-    } else {
-        g_clear_pointer(&r.out, ct_diagnosis_free);
-    }
-    g_clear_pointer(&r.present, g_hash_table_unref);
-    g_ptr_array_unref(r.candidates);
-    g_string_chunk_free(r.texts);
-    return r.out;
+    CtReason r;
+    CtDiagnosis *out = NULL;
+    if (!ct_reason_open(&r, ev, kb, lang, error))
+        return NULL;
+    if (run(&r, error))
+        out = g_steal_pointer(&r.out);
+    ct_reason_close(&r);
+    if (out)
+        ct_diagnosis_store(ev, out);
+    return out;
 }

@@ -76,8 +76,17 @@ typedef enum { CT_COVERED, CT_NOT_LOOKED, CT_OTHER_TIME } CtCovered;
 CtCovered ct_covered(CtReason *r, const char *kinds, const GArray *times_ns, gint64 *out_section,
                      char **out_kind);
 
+/* ---- diagnose.c: the store with the knowledge base attached; close also after a failure ---- */
+gboolean ct_reason_open(CtReason *r, CtEvidence *ev, const CtKb *kb, const char *lang,
+                        GError **error);
+void ct_reason_close(CtReason *r);
+
 /* ---- rules.c ---- */
 gboolean ct_rules_run(CtReason *r, GError **error);
+/* The rows of one SELECT as citations with their sentences, none when it does not hold; `id` is for
+ * notes. (transfer full) */
+GPtrArray *ct_rule_rows(CtReason *r, const char *id, const char *sql, const char *needs,
+                        const char *say);
 
 /* The functions over the compatibility tables; ct_reason_register_sql() calls it. */
 int ct_reason_register_compat(sqlite3 *db);

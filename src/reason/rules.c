@@ -278,6 +278,13 @@ static GPtrArray *run_rule(CtReason *r, const Rule *rule)
     return rows;
 }
 
+GPtrArray *ct_rule_rows(CtReason *r, const char *id, const char *sql, const char *needs,
+                        const char *say)
+{
+    const Rule rule = {.cause = "check", .id = id, .sql = sql, .needs = needs, .say = say};
+    return run_rule(r, &rule);
+}
+
 static void take_rows(CtCandidate *c, const Rule *rule, GPtrArray *rows)
 {
     GPtrArray *to = rule->weight < 0 ? c->hypothesis->against : c->hypothesis->for_;
