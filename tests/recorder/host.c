@@ -7,12 +7,17 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,6 +49,9 @@ CUresult cuStreamSynchronize(CUstream);
 static void bind(const char *how)
 {
     (void)how;
+#ifdef CTR_TSAN /* the names are in the program itself, so that nothing else loads the driver */
+    dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+#endif
     p_init = cuInit;
     p_alloc = cuMemAlloc_v2;
     p_free = cuMemFree_v2;
@@ -212,6 +220,17 @@ static void wait_for(pid_t pid)
     fflush(stdout);
 }
 
+static void on_fault(int sig)
+{
+    CUdeviceptr p = 0;
+    unsigned r = p_alloc(&p, 4096);
+    r |= p_free(p);
+    static const char text[] = "handled\n";
+    if (r == 0 && write(1, text, sizeof text - 1) > 0)
+        _exit(11);
+    _exit(12 + (sig == 0));
+}
+
 static void fork_and_work(void)
 {
     work(5);
@@ -242,6 +261,57 @@ static void run_self(const char *self, int how)
     }
     wait_for(pid);
     work(2);
+}
+
+/* Below libc: no fork handler runs. */
+static void raw_clone(void)
+{
+    work(4);
+    fflush(stdout);
+    pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0) {
+        work(6);
+        fflush(stdout);
+        _exit(5);
+    }
+    wait_for(pid);
+    work(1);
+}
+
+/* What a sandbox leaves: reading, writing, memory, threads, ends. All else answers EPERM. */
+static void sandboxed(void)
+{
+    static const int allowed[] = {SYS_read, SYS_write, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_brk,
+                                  SYS_futex, SYS_exit, SYS_exit_group, SYS_clock_nanosleep,
+                                  SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_fstat, SYS_newfstatat};
+    struct sock_filter code[64];
+    unsigned n = 0, count = sizeof allowed / sizeof *allowed;
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                                             offsetof(struct seccomp_data, nr));
+    for (unsigned i = 0; i < count; i++)
+        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i],
+                                                 (unsigned char)(count - i), 0);
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog program = {(unsigned short)n, code};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        printf("no seccomp\n");
+    work(5);
+}
+
+/* A handler on a stack of its own, as small as they come, makes calls. */
+static void small_stack(void)
+{
+    static char stack[16384];
+    const stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
+    struct sigaction act = {.sa_handler = on_fault, .sa_flags = SA_ONSTACK};
+    sigaltstack(&alternate, NULL);
+    sigaction(SIGSEGV, &act, NULL);
+    work(2);
+    fflush(stdout);
+    static volatile int *volatile nowhere = NULL;
+    *nowhere = 1;
 }
 
 static void *next_malloc(void)
@@ -309,6 +379,12 @@ int main(int argc, char **argv)
         threads(n);
     else if (strcmp(mode, "crowd") == 0)
         crowd(n);
+    else if (strcmp(mode, "clone") == 0)
+        raw_clone();
+    else if (strcmp(mode, "sandboxed") == 0)
+        sandboxed();
+    else if (strcmp(mode, "smallstack") == 0)
+        small_stack();
     else if (strcmp(mode, "fork") == 0)
         fork_and_work();
     else if (strcmp(mode, "exec") == 0)
