@@ -37,3 +37,6 @@ wants 1 'offset' ref/1_a.npy short.npy
 wants 1 'FAILED' -o numbers.ctr ref test
 "$CUTRIAGE" diagnose numbers.ctr >out
 grep -q 'NaN' out || { cat out; exit 1; }
+"$CUTRIAGE" compare --full --first-bad --json ref test >out.json || [ $? = 1 ]
+"$VALIDATE_JSON" "$SOURCE/docs/compare-schema.json" out.json || exit 1
+wants 2 'trt' --trt new ref test
