@@ -10,6 +10,7 @@
 
 #include "analyze/analyzer.h"
 #include "analyze/clock.h"
+#include "analyze/detect.h"
 #include "analyze/request-spans.h"
 
 typedef enum {
@@ -46,7 +47,7 @@ static gboolean first_time_work(const CtRequestSet *s, const CtRequestSpan *r)
 
 /* What all slow requests have in common and one alone cannot tell. */
 typedef struct {
-    double plain_extra; /* the most that one without anything new took */
+    double plain[N_WHY]; /* the most that one without anything new lost in a place */
     gboolean one_kernel; /* they all lose the most to the same kernel */
 } Common;
 
@@ -78,13 +79,28 @@ static void explain(const CtRequestSet *s, const Common *c, const CtRequestSpan 
         x[WHY_SYNC] += MAX(host, 0) + MAX(launch, 0);
         x[WHY_IDLE] = x[WHY_LAUNCH] = 0;
     }
-    /* What others take as well without anything new is not the price of the new. */
+}
+
+static Why largest(const double *x)
+{
+    guint best = 0;
+    for (guint i = 1; i < N_WHY; i++)
+        if (x[i] > x[best])
+            best = i;
+    return best;
+}
+
+/* The first use of code and kernels is paid for in many places. What other requests lose in the same
+ * place without anything new is not its price. */
+static void explain_news(const CtRequestSet *s, const Common *c, const CtRequestSpan *r, double *x)
+{
     double extra = wall(r) - s->typical;
-    gboolean news = first_time_work(s, r) && c->plain_extra < 0.7 * extra;
+    Why why = largest(x);
+    gboolean news = first_time_work(s, r) && c->plain[why] < 0.7 * x[why];
     double host_side = MAX(x[WHY_LAUNCH], 0) + MAX(x[WHY_IDLE], 0) + MAX(x[WHY_ALLOC], 0) +
                        MAX(x[WHY_SYNC], 0);
     x[WHY_FIRST] = MAX(over(s, r, CT_RP_MODULE), 0);
-    if (news && host_side + x[WHY_FIRST] > 0.3 * extra) {
+    if (news && (r->n[CT_RN_FRESH] >= 3 || host_side + x[WHY_FIRST] > 0.3 * extra)) {
         double more = r->even >= 0 ? MIN(MAX(r->more, 0), MAX(x[WHY_KERNEL], 0)) : 0;
         x[WHY_FIRST] += host_side + more;
         x[WHY_KERNEL] -= more;
@@ -97,9 +113,8 @@ static Judged judge(const CtRequestSet *s, const Common *c, const CtRequestSpan 
     double x[N_WHY] = {0};
     Judged j = {.r = r, .extra = wall(r) - s->typical};
     explain(s, c, r, x);
-    for (guint i = 1; i < N_WHY; i++)
-        if (x[i] > x[j.why])
-            j.why = i;
+    explain_news(s, c, r, x);
+    j.why = largest(x);
     j.part = x[j.why];
     return j;
 }
@@ -124,10 +139,10 @@ static const char *kernel_manner(const CtRequestSpan *r)
         return "more";
     if (r->even > 0.7)
         return "even";
-    if (r->hit > 0.6 * gain)
-        return "hit";
     if (r->kernel && r->kernel_ns - r->kernel_usual > 0.6 * gain)
         return "one";
+    if (r->hit > 0.6 * gain)
+        return "hit";
     return "mixed";
 }
 
@@ -263,8 +278,12 @@ static Common common_of(const CtRequestSet *s, guint from)
         const CtRequestSpan *r = &g_array_index(s->requests, CtRequestSpan, i);
         if (!r->slow)
             continue;
-        if (!first_time_work(s, r))
-            c.plain_extra = MAX(c.plain_extra, wall(r) - s->typical);
+        if (!first_time_work(s, r)) {
+            double x[N_WHY] = {0};
+            explain(s, &c, r, x);
+            for (guint w = 0; w < N_WHY; w++)
+                c.plain[w] = MAX(c.plain[w], x[w]);
+        }
         if (r->even < 0 || r->hit <= 0)
             continue;
         gboolean mostly = r->kernel && r->kernel_ns - r->kernel_usual > 0.6 * r->gain;
@@ -300,18 +319,55 @@ static void add_cold(CtEvidence *ev, const CtRequestSet *s, guint cold, double o
     g_array_unref(g.of);
 }
 
-/* One slow request in many by the host's hand alone is the weather of every machine. */
-static gboolean enough(const Group *g)
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Extra times within a third of each other, mostly. */
+static gboolean alike(const Group *g)
+{
+    guint n = g->of->len, near = 0;
+    double middle = g_array_index(g->of, Judged, n / 2).extra;
+    for (guint i = 0; i < n; i++)
+        near += fabs(log(MAX(g_array_index(g->of, Judged, i).extra, 1) / MAX(middle, 1))) < 0.3;
+    return n >= 3 && near * 10 >= n * 7;
+}
+
+/* Each n-th request, or nearly. */
+static gboolean regular(const Group *g)
+{
+    guint n = g->of->len;
+    g_autofree double *at = g_new(double, n);
+    CtPeriodResult p;
+    for (guint i = 0; i < n; i++)
+        at[i] = (double)g_array_index(g->of, Judged, i).r->index;
+    qsort(at, n, sizeof *at, by_value);
+    return ct_detect_period(at, n, 0.25, 2, &p);
+}
+
+/* Single delays of all sizes by the host's hand are the weather of every machine. A reason shows in
+ * delays that are alike, come regularly, or cost the run much. */
+static gboolean more_than_weather(const Group *g)
 {
     double ratio = wall(g_array_index(g->of, Judged, 0).r) / MAX(g->s->typical, 1);
-    gboolean weather = g->why == WHY_IDLE || g->why == WHY_LAUNCH || g->why == WHY_SYNC;
-    if (g->part < 0.35 * g->extra)
+    double lost = g->extra / (g->s->typical * (double)MAX(g->s->total, 1));
+    if (g->of->len < 3)
+        return ratio > 10 && lost > 0.15;
+    return ratio > 1.3 && (alike(g) || regular(g) || lost > 0.2);
+}
+
+static gboolean enough(const Group *g)
+{
+    const CtRequestSpan *worst = g_array_index(g->of, Judged, 0).r;
+    double ratio = wall(worst) / MAX(g->s->typical, 1);
+    gboolean host = g->why == WHY_IDLE || g->why == WHY_LAUNCH;
+    /* Between periods that were found on the GPU, idle time may be nobody's fault. */
+    if (g->part < 0.35 * g->extra || (host && g_strcmp0(g->s->found_by, "range") != 0))
         return FALSE;
-    if (g->why == WHY_SYNC && g_array_index(g->of, Judged, 0).r->n[CT_RN_SYNCS] >
-                                  g->s->n[CT_RN_SYNCS] + 2)
-        weather = FALSE;
-    if (weather)
-        return ratio > 1.5 && (g->of->len >= 2 || ratio > 3);
+    if (host || (g->why == WHY_SYNC && worst->n[CT_RN_SYNCS] <= g->s->n[CT_RN_SYNCS] + 2))
+        return more_than_weather(g);
     return ratio > 1.25 || (ratio > 1.07 && g->why != WHY_KERNEL && g->why != WHY_FIRST);
 }
 

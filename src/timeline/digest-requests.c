@@ -418,7 +418,7 @@ static void requests_of_bursts(CtDigest *d, const GArray *steps, double pause)
         if (i && s->gap < pause)
             continue;
         if (from)
-            add_request(d, from, s->t0 - (gint64)s->gap);
+            add_request(d, from, s->t0);
         from = s->t0;
     }
 }
@@ -465,6 +465,7 @@ static gboolean requests_on_gpu(CtDigest *d, GError **error)
         } else {
             requests_of_bursts(d, s.steps, pause);
             d->how = g_strdup("burst");
+            cut_waits(d);
         }
         d->request_name = g_strdup(first ? "period of the GPU's work" : "burst of GPU work");
     }

@@ -186,7 +186,7 @@ static gsize lower_mode(const double *x, gsize n)
 {
     gsize cut = 0;
     double widest = 0.18;
-    for (gsize i = n / 10; i + 1 < n && i <= n - n / 20; i++)
+    for (gsize i = n * 35 / 100; i + 1 < n && i <= n - n / 20; i++)
         if (x[i + 1] - x[i] > widest) {
             widest = x[i + 1] - x[i];
             cut = i + 1;
