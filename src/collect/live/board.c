@@ -25,16 +25,32 @@ static void section(CtLive *live, const char *path, const char *command,
     ct_live_end(live, CT_OK, NULL);
 }
 
+/* The first of the two that is there; one is a link to the other on a running machine. */
+static void tree_values(CtLive *live)
+{
+    static const char *const folders[] = {"/proc/device-tree", "/sys/firmware/devicetree/base"};
+    for (gsize i = 0; i < G_N_ELEMENTS(folders); i++) {
+        g_autofree char *model = g_strconcat(folders[i], "/model", NULL);
+        g_autofree char *compatible = g_strconcat(folders[i], "/compatible", NULL);
+        if (!ct_live_exists(live, model) && !ct_live_exists(live, compatible))
+            continue;
+        ct_live_value(live, NULL, model);
+        ct_live_value(live, NULL, compatible);
+        return;
+    }
+}
+
 static void identity(CtLive *live)
 {
     static const char *const patterns[] = {
-        "/proc/device-tree/model", "/proc/device-tree/compatible",
-        "/sys/firmware/devicetree/base/model", "/sys/firmware/devicetree/base/compatible",
         "/sys/devices/soc0/family", "/sys/devices/soc0/machine", "/sys/devices/soc0/soc_id",
         "/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name",
         "/sys/class/dmi/id/board_name", "/sys/class/dmi/id/bios_version", NULL};
-    section(live, "board identity", "grep -asH . /proc/device-tree/model /sys/class/dmi/id/*",
-            patterns);
+    ct_live_begin(live, "board identity",
+                  "grep -asH . /proc/device-tree/model /sys/class/dmi/id/*");
+    tree_values(live);
+    values(live, patterns);
+    ct_live_end(live, CT_OK, NULL);
     ct_live_file(live, "/etc/nv_tegra_release", 0, FALSE);
     ct_live_file(live, "/run/nvidia-gpu-driver-active", 0, FALSE);
 }
@@ -89,6 +105,16 @@ static void clocks(CtLive *live)
         "/sys/class/devfreq/*/cur_freq", "/sys/class/devfreq/*/min_freq",
         "/sys/class/devfreq/*/max_freq", "/sys/class/devfreq/*/governor",
         "/sys/class/devfreq/*/available_frequencies", "/sys/class/devfreq/*/device/load",
+        NULL};
+    /* Where the folder of the class was not copied, and files that no class has. */
+    static const char *const devices[] = {
+        "/sys/devices/*.g*/devfreq/*/*_freq", "/sys/devices/*.g*/devfreq/*/governor",
+        "/sys/devices/*.g*/devfreq/*/available_frequencies",
+        "/sys/devices/platform/*.g*/devfreq/*/*_freq",
+        "/sys/devices/platform/*.g*/devfreq/*/governor",
+        "/sys/devices/platform/*.g*/devfreq/*/available_frequencies",
+        "/sys/devices/platform/bus@0/*.gpu/devfreq/*/*_freq", NULL};
+    static const char *const more[] = {
         "/sys/devices/gpu.0/load", "/sys/devices/gpu.0/railgate_enable",
         "/sys/devices/gpu.0/tpc_pg_mask", "/sys/devices/platform/gpu.0/load",
         "/sys/devices/platform/gpu.0/railgate_enable", "/sys/devices/platform/gpu.0/tpc_pg_mask",
@@ -102,7 +128,12 @@ static void clocks(CtLive *live)
         "/sys/kernel/debug/bpmp/debug/clk/emc/mrq_rate_locked",
         "/sys/kernel/debug/clk/override.emc/clk_rate", "/sys/kernel/debug/clk/emc/clk_rate",
         "/sys/kernel/debug/tegra_bwmgr/emc_rate", NULL};
-    section(live, "/sys/class/devfreq", "grep -sH . /sys/class/devfreq/*/*", patterns);
+    ct_live_begin(live, "/sys/class/devfreq", "grep -sH . /sys/class/devfreq/*/*");
+    values(live, patterns);
+    if (!ct_live_exists(live, "/sys/class/devfreq"))
+        values(live, devices);
+    values(live, more);
+    ct_live_end(live, CT_OK, NULL);
     if (ct_live_exists(live, "/etc/nv_tegra_release") && !ct_live_sysroot(live) &&
         !ct_live_exists(live, "/sys/kernel/debug/bpmp"))
         ct_live_missing(live, "/sys/kernel/debug/bpmp/debug/clk/emc/rate",
@@ -118,7 +149,16 @@ static void temperatures(CtLive *live)
         "/sys/class/thermal/thermal_zone*/trip_point_*_temp",
         "/sys/class/thermal/cooling_device*/type", "/sys/class/thermal/cooling_device*/cur_state",
         "/sys/class/thermal/cooling_device*/max_state", NULL};
-    section(live, "/sys/class/thermal", "grep -sH . /sys/class/thermal/*/*", patterns);
+    static const char *const virtual[] = {
+        "/sys/devices/virtual/thermal/thermal_zone*/type",
+        "/sys/devices/virtual/thermal/thermal_zone*/temp",
+        "/sys/devices/virtual/thermal/thermal_zone*/trip_point_*_type",
+        "/sys/devices/virtual/thermal/thermal_zone*/trip_point_*_temp",
+        "/sys/devices/virtual/thermal/cooling_device*/type",
+        "/sys/devices/virtual/thermal/cooling_device*/cur_state",
+        "/sys/devices/virtual/thermal/cooling_device*/max_state", NULL};
+    section(live, "/sys/class/thermal", "grep -sH . /sys/class/thermal/*/*",
+            ct_live_exists(live, "/sys/class/thermal") ? patterns : virtual);
 }
 
 static void rails(CtLive *live)
@@ -136,11 +176,20 @@ static void rails(CtLive *live)
         "/sys/bus/i2c/drivers/ina3221x/*/iio:device*/crit_current_limit_*",
         "/sys/bus/i2c/drivers/ina3221x/*/iio:device*/warn_current_limit_*",
         "/sys/bus/i2c/drivers/ina3221x/*/iio_device/rail_name_*",
-        "/sys/bus/i2c/drivers/ina3221/*/hwmon/hwmon*/in*_label",
         "/sys/devices/pwm-fan/target_pwm", "/sys/devices/pwm-fan/cur_pwm",
         "/sys/devices/pwm-fan/temp_control", "/sys/devices/platform/pwm-fan/hwmon/hwmon*/pwm1",
         NULL};
-    section(live, "/sys/class/hwmon", "grep -sH . /sys/class/hwmon/*/*", patterns);
+    static const char *const drivers[] = {
+        "/sys/bus/i2c/drivers/ina3221/*/hwmon/hwmon*/name",
+        "/sys/bus/i2c/drivers/ina3221/*/hwmon/hwmon*/in*_label",
+        "/sys/bus/i2c/drivers/ina3221/*/hwmon/hwmon*/in*_input",
+        "/sys/bus/i2c/drivers/ina3221/*/hwmon/hwmon*/curr*_*",
+        "/sys/devices/platform/soctherm-oc-event/hwmon/hwmon*/oc*_event_cnt", NULL};
+    ct_live_begin(live, "/sys/class/hwmon", "grep -sH . /sys/class/hwmon/*/*");
+    values(live, patterns);
+    if (!ct_live_exists(live, "/sys/class/hwmon"))
+        values(live, drivers);
+    ct_live_end(live, CT_OK, NULL);
 }
 
 static void nvmap(CtLive *live)

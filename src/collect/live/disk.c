@@ -47,6 +47,29 @@ static gboolean real(const char *type, const char *mount)
     return FALSE;
 }
 
+/* "36 25 8:1 / /mnt rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=x" in the form of /proc/mounts;
+ * of a container often only this file was copied. */
+static char *from_mountinfo(CtLive *live)
+{
+    static const char *const files[] = {"/proc/self/mountinfo", "/proc/1/mountinfo", NULL};
+    g_autofree char *text = NULL;
+    for (guint i = 0; files[i] && !text; i++)
+        ct_live_read(live, files[i], CT_LIVE_MAX_FILE, &text, NULL);
+    if (!text)
+        return NULL;
+    GString *out = g_string_new(NULL);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", 4000);
+    for (guint i = 0; lines[i]; i++) {
+        char *dash = strstr(lines[i], " - ");
+        g_auto(GStrv) tail = dash ? g_strsplit(dash + 3, " ", 4) : NULL;
+        g_auto(GStrv) head = g_strsplit(lines[i], " ", 7);
+        if (dash && g_strv_length(head) >= 6 && g_strv_length(tail) >= 2)
+            g_string_append_printf(out, "%s %s %s %s%s%s 0 0\n", tail[1], head[4], tail[0], head[5],
+                                   tail[2] ? "," : "", tail[2] ? tail[2] : "");
+    }
+    return g_string_free(out, FALSE);
+}
+
 static void run(CtLive *live)
 {
     g_autofree char *text = NULL;
@@ -55,6 +78,8 @@ static void run(CtLive *live)
         ct_live_read(live, "/proc/mounts", CT_LIVE_MAX_FILE, &text, NULL);
     if (!text)
         ct_live_read(live, "/proc/1/mounts", CT_LIVE_MAX_FILE, &text, NULL);
+    if (!text)
+        text = from_mountinfo(live);
     if (!text)
         return;
     g_auto(GStrv) lines = g_strsplit(text, "\n", 2000);

@@ -30,11 +30,11 @@ static const char *command_of(const char *name)
 
 static void folder(CtLive *live, const char *path)
 {
-    static const char *const ends[] = {".txt", ".log", ".xml", ".json", ".csv"};
+    static const char *const ends[] = {".txt", ".log", ".xml", ".json", ".csv", ".out"};
     g_autoptr(GPtrArray) names = ct_live_list(live, path, NULL);
     for (guint i = 0; i < names->len; i++) {
         const char *name = g_ptr_array_index(names, i);
-        gboolean text = FALSE;
+        gboolean text = command_of(name) != NULL;
         for (gsize k = 0; k < G_N_ELEMENTS(ends); k++)
             text |= g_str_has_suffix(name, ends[k]) != 0;
         g_autofree char *full = g_build_filename(path, name, NULL);

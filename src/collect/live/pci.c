@@ -68,7 +68,8 @@ static void device(CtLive *live, const char *name, gboolean bridge)
 {
     static const char *const all[] = {"vendor", "device", "class", "current_link_speed",
                                       "current_link_width", "max_link_speed", "max_link_width",
-                                      "numa_node", "power_state", "enable"};
+                                      "numa_node", "power_state", "enable",
+                                      "uevent"};
     static const char *const more[] = {"subsystem_vendor", "subsystem_device", "revision", "irq",
                                        "d3cold_allowed", "power/control", "power/runtime_status",
                                        "aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal"};

@@ -66,12 +66,31 @@ static gboolean split(CtStr s, CtStr *path, CtStr *value)
     return TRUE;
 }
 
+/* One place has several names: by class, by bus, by device. The name by class stands for all. */
+static char *by_class(CtStr path)
+{
+    static const char *const classes[] = {"devfreq", "hwmon", "thermal"};
+    char *whole = ct_str_dup(path);
+    if (!g_str_has_prefix(whole, "/sys/devices/") && !g_str_has_prefix(whole, "/sys/bus/"))
+        return whole;
+    for (gsize i = 0; i < G_N_ELEMENTS(classes); i++) {
+        g_autofree char *inner = g_strdup_printf("/%s/", classes[i]);
+        char *at = strstr(whole, inner);
+        if (!at || !strchr(at + strlen(inner), '/'))
+            continue;
+        char *fresh = g_strdup_printf("/sys/class%s", at);
+        g_free(whole);
+        return fresh;
+    }
+    return whole;
+}
+
 static void keep(CtValues *v, const CtLine *line, CtStr path, CtStr value, CtStatus status)
 {
     if (v->all->len >= MAX_VALUES)
         return;
     CtValue *of = g_new0(CtValue, 1);
-    of->path = ct_str_dup(path);
+    of->path = by_class(path);
     of->value = ct_str_dup(ct_str_head(value, 2000));
     of->text = ct_str_dup(ct_str_head(ct_line_str(line), 400));
     of->line = line->number;

@@ -77,6 +77,30 @@ static void simple(const CtValues *v, const CtValue *of, const char *subject, co
             ct_value_text(v, of, subject, texts[i].key, of->value);
 }
 
+/* A copy of the tree may have lost the link; uevent names the driver too, and says by its silence
+ * that there is none. */
+static void driver_by_uevent(const CtValues *v, const CtValue *of, const char *address,
+                             const char *subject)
+{
+    g_autofree char *path = g_strdup_printf("/sys/bus/pci/devices/%s/uevent", address);
+    gboolean any = FALSE;
+    if (of_device(v, address, "driver"))
+        return;
+    for (guint i = 0; i < v->all->len; i++) {
+        const CtValue *line = g_ptr_array_index(v->all, i);
+        if (strcmp(line->path, path) != 0 || line->status != CT_OK)
+            continue;
+        any = TRUE;
+        if (g_str_has_prefix(line->value, "DRIVER=")) {
+            ct_value_text(v, line, subject, "gpu.kernel-driver", line->value + 7);
+            return;
+        }
+    }
+    if (any)
+        ct_emit_fact_status(v->emit, &(CtLine){.number = of->line}, subject, "gpu.kernel-driver",
+                            CT_ABSENT, "none");
+}
+
 static void gpu_value(const CtValues *v, const CtValue *of, const char *address, const char *name)
 {
     char subject[112], pci[CT_PCI_SIZE];
@@ -91,9 +115,7 @@ static void gpu_value(const CtValues *v, const CtValue *of, const char *address,
             g_autofree char *id = g_strdup_printf("10de:%s", device->value + 2);
             ct_value_text(v, device, subject, "gpu.pci-id", id);
         }
-        if (!of_device(v, address, "driver"))
-            ct_emit_fact_status(v->emit, &(CtLine){.number = of->line}, subject,
-                                "gpu.kernel-driver", CT_ABSENT, "none");
+        driver_by_uevent(v, of, address, subject);
     } else if (strcmp(name, "driver") == 0 || strcmp(name, "iommu_group") == 0) {
         const char *slash = strrchr(of->value, '/');
         ct_value_text(v, of, subject, *name == 'd' ? "gpu.kernel-driver" : "gpu.iommu-group",
