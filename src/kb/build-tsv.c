@@ -308,7 +308,9 @@ void ct_kb_build_facts(CtKbBuild *b, const char *data)
                 ct_kb_problem(b, t.at, 1, "key, volatile, importance and layer are all needed");
             else
                 ct_kb_insert(b, &at, "INSERT INTO fact_kind VALUES (?, ?, ?, ?)", "siis", key,
-                             (gint64)(strcmp(volatile_, "yes") == 0),
+                             (gint64)(strcmp(volatile_, "yes") == 0        ? 1
+                                      : strcmp(volatile_, "identity") == 0 ? 2
+                                                                           : 0),
                              g_ascii_strtoll(weight, NULL, 10), layer);
         }
     }

@@ -145,7 +145,7 @@ CREATE TABLE advice (         -- fix, verify, pitfall, ref lines in order
     cause TEXT NOT NULL, kind TEXT NOT NULL, ord INTEGER, en TEXT, zh TEXT
 );
 
--- facts.tsv: key may be a GLOB; the longest that fits counts.
+-- facts.tsv: key may be a GLOB; the longest that fits counts. volatile: 1 by itself, 2 identity.
 CREATE TABLE fact_kind (
     key TEXT PRIMARY KEY, volatile INTEGER NOT NULL, importance INTEGER NOT NULL, layer TEXT NOT NULL
 );
