@@ -151,10 +151,10 @@ CtRedact *ct_capture_redactor(void)
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     ct_redact_learn(redact, CT_REDACT_HOST, host);
-    const struct passwd *pw = getpwuid(getuid());
-    if (pw)
-        ct_redact_learn(redact, CT_REDACT_USER, pw->pw_name);
+    const char *user = g_getenv("USER") ? g_getenv("USER") : g_getenv("LOGNAME");
+    /* Asked only where nothing else says it: the answer may come from a directory that hangs. */
+    const struct passwd *pw = user ? NULL : getpwuid(getuid());
+    ct_redact_learn(redact, CT_REDACT_USER, pw ? pw->pw_name : user);
     ct_redact_learn(redact, CT_REDACT_USER, g_getenv("SUDO_USER"));
-    ct_redact_learn(redact, CT_REDACT_USER, g_getenv("USER"));
     return redact;
 }
