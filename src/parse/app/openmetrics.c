@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "parse/app/triton-model.h"
 #include "parse/common/scan.h"
 
 #define MAX_MODELS 256u
@@ -326,32 +327,13 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
     }
 }
 
-/* Where most of a request's time is spent before it is worked on, the queue is the matter. */
 static void finish_model(const Model *m, CtEmit *emit)
 {
-    char subject[96], detail[160];
-    g_snprintf(subject, sizeof subject, "model:%s", m->name);
-    double n = m->success + m->failure;
-    if (n > 0)
-        ct_emit_number(emit, NULL, subject, "triton.requests", n, NULL);
-    if (m->failure > 0)
-        ct_emit_number(emit, NULL, subject, "triton.failures", m->failure, NULL);
-    if (m->executions > 0)
-        ct_emit_number(emit, NULL, subject, "triton.mean-batch", m->inferences / m->executions,
-                       NULL);
-    if (m->success < 1 || m->request <= 0)
-        return;
-    ct_emit_number(emit, NULL, subject, "triton.mean.request", m->request / m->success, NULL);
-    ct_emit_number(emit, NULL, subject, "triton.mean.queue", m->queue / m->success, NULL);
-    ct_emit_number(emit, NULL, subject, "triton.mean.compute", m->compute / m->success, NULL);
-    if (m->success < 20 || m->queue < 0.6 * m->request || m->queue / m->success < 1e6 ||
-        !m->line.number)
-        return;
-    g_snprintf(detail, sizeof detail, "{\"share\":%.2f,\"queue_us\":%.0f,\"compute_us\":%.0f}",
-               m->queue / m->request, m->queue / m->success / 1e3, m->compute / m->success / 1e3);
-    ct_emit_event(emit, &m->line,
-                  (CtEventRow){.kind = "perf-hint", .severity = CT_SEV_WARNING,
-                               .name = "queue-share", .subject = subject, .detail = detail});
+    const CtTritonModel shared = {.name = m->name, .success = m->success, .failure = m->failure,
+                                  .inferences = m->inferences, .executions = m->executions,
+                                  .request = m->request, .queue = m->queue,
+                                  .compute = m->compute};
+    ct_triton_model_emit(&shared, &m->line, emit);
 }
 
 static void finish(gpointer state, CtEmit *emit)
