@@ -239,6 +239,8 @@ static void garbage(void **state)
     expect(&s, "gpu:0", "gpu.pcie.link.gen.current", "failed");
     expect(&s, "gpu:0", "gpu.clock.sm", "failed");
     expect(&s, "gpu:0", "gpu.remap.bank.max", "failed");
+    g_autofree char *address = fact(&s, "gpu:0", "gpu.pci");
+    assert_true(!address || !strchr(address, '.')); /* none is made up */
     assert_null(strchr(s.text, '\xff'));
     shot_clear(&s);
 }

@@ -262,8 +262,8 @@ static void one_gpu(CtNvmlOut *out, unsigned index)
     ct_nvml_clean(pci.bus_id, sizeof pci.bus_id);
     if (code == CT_NVML_SUCCESS && g_ascii_isxdigit(*pci.bus_id) && strchr(pci.bus_id, ':'))
         ct_live_printf(out->live, "GPU %s\n", pci.bus_id);
-    else /* an address is what the reader knows a GPU by: 0 with the index for the bus */
-        ct_live_printf(out->live, "GPU 00000000:%02X:00.0\n", index & 255);
+    else
+        ct_live_printf(out->live, "GPU %u\n", index);
     ct_nvml_identity(out);
     ct_nvml_pci(out);
     ct_nvml_activity(out);

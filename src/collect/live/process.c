@@ -229,14 +229,35 @@ static void watch(CtLive *live, pid_t pid, GPtrArray *threads)
     }
 }
 
+/* Unix time of the start, in ms: ticks since boot from the process, the boot from /proc/stat. */
+static gint64 started_ms(CtLive *live, pid_t pid)
+{
+    g_autofree char *path = path_of(pid, "stat"), *line = ct_live_line(live, path), *boot = NULL;
+    gsize len = 0;
+    const char *at = line ? strrchr(line, ')') : NULL;
+    long ticks = sysconf(_SC_CLK_TCK);
+    if (!at || ticks <= 0 || ct_live_read(live, "/proc/stat", 1024 * 1024, &boot, &len) > CT_TRUNCATED)
+        return 0;
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    const char *btime = boot ? strstr(boot, "\nbtime ") : NULL;
+    if (!at || !btime)
+        return 0;
+    guint64 since = g_ascii_strtoull(at + 1, NULL, 10), begun = g_ascii_strtoull(btime + 7, NULL, 10);
+    if (since > G_MAXINT64 / 2000 || begun > G_MAXUINT32)
+        return 0;
+    return (gint64)(begun * 1000 + since * 1000 / (guint64)ticks);
+}
+
 /* Newer kernels print -1 for what is not known, older ones refuse. */
 static void table(CtLive *live, pid_t pid, const GPtrArray *threads)
 {
     g_autofree char *command = g_strdup_printf("cutriage threads %d", (int)pid);
     g_autofree char *path = path_of(pid, "task");
     ct_live_begin(live, path, command);
-    ct_live_printf(live, "Threads of process %d, seen for %d ms\n", (int)pid,
-                   ct_live_sysroot(live) ? 0 : INTERVAL_MS);
+    ct_live_printf(live, "Threads of process %d, seen for %d ms, started at %" G_GINT64_FORMAT
+                   " ms\n", (int)pid, ct_live_sysroot(live) ? 0 : INTERVAL_MS,
+                   started_ms(live, pid));
     ct_live_printf(live, "%8s %s %9s %8s %-28s %7s %s\n", "TID", "S", "CPU_MS", "SWITCHES",
                    "WCHAN", "SYSCALL", "NAME");
     for (guint i = 0; i < threads->len; i++) {

@@ -293,6 +293,9 @@ static void table_line(gpointer state, const CtLine *line, CtEmit *emit)
             ct_str_number(between, &st->interval_ms);
         if (st->subject[0])
             ct_emit_scope(emit, st->subject);
+        if (st->subject[0] && ct_str_between(s, "started at ", " ms", &between) &&
+            ct_str_number(between, &cpu) && cpu > 0 && cpu < 1e13)
+            ct_emit_number(emit, line, st->subject, "process.started", cpu * 1e6, NULL);
         return;
     }
     CtStr id = ct_str_token(&rest), how = ct_str_token(&rest), ran = ct_str_token(&rest),

@@ -73,9 +73,12 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
     char pci[CT_PCI_SIZE];
     if (!s.n || ct_str_starts(s, "===="))
         return;
+    CtStr address = ct_str_strip(ct_str_from(s, 4));
+    gint64 index;
+    /* A bare number stands where the library could not tell the address. */
     if (indent == 0 && ct_str_starts(s, "GPU ") &&
-        ct_pci_normalise(ct_str_strip(ct_str_from(s, 4)), pci)) {
-        ct_smi_tree_gpu(st->tree, emit, line, ct_str_strip(ct_str_from(s, 4)));
+        (ct_pci_normalise(address, pci) || ct_str_uint(address, &index))) {
+        ct_smi_tree_gpu(st->tree, emit, line, address);
         st->in_gpu = TRUE;
         st->depth = 0;
         return;
