@@ -140,8 +140,8 @@ static void init(Work *w, CtTimeline *tl, CtEvidence *ev, gint64 section)
     d->helpers = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     ct_busy_init(&d->kernels);
     ct_busy_init(&d->copies);
-    d->t0 = G_MAXINT64;
-    d->t1 = G_MININT64;
+    d->t0 = G_MAXINT64 / 4;
+    d->t1 = G_MININT64 / 4;
     d->link_min = G_MAXUINT64;
 }
 
