@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* This machine, or a case, as a checklist from the outside in. */
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/capture-command.h"
+#include "cli/capture.h"
+#include "cli/check-print.h"
+#include "cli/cli.h"
+#include "cli/gather.h"
+
+typedef struct {
+    CtCaptureOptions capture;
+    char *lang, *color, *format;
+    gboolean json, full;
+} Options;
+
+static void options_clear(Options *o)
+{
+    ct_capture_options_clear(&o->capture);
+    g_free(o->lang);
+    g_free(o->color);
+    g_free(o->format);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
+
+/* Files and cases that were given are read; without any this machine is looked at. */
+static gboolean look(const Options *o, char **paths, char **command, CtGather *out, int *out_exit)
+{
+    if (*paths)
+        return ct_gather("check", paths, o->capture.knowledge, out, out_exit);
+    const char *const none[] = {NULL};
+    g_autoptr(GPtrArray) files = ct_command_paths(command, none);
+    g_autoptr(CtLiveCapture) taken =
+        ct_capture_fetch("check", &o->capture, (const char *const *)files->pdata, out_exit);
+    return taken &&
+           ct_capture_read("check", &o->capture, taken, NULL, FALSE, out, out_exit);
+}
+
+static gboolean known_format(const Options *o, int *out_exit)
+{
+    static const char *const known[] = {"text", "json", "md", NULL};
+    if (!o->format || g_strv_contains(known, o->format))
+        return TRUE;
+    *out_exit = ct_cli_usage("check", "--format %s: known are text, json and md", o->format);
+    return FALSE;
+}
+
+/* A fault wins over what nobody knows; warnings alone are no fault. */
+static int exit_of(const CtCheckList *list)
+{
+    if (list->no_device)
+        return CT_EXIT_INCOMPLETE;
+    if (list->count[CT_CHECK_FAIL])
+        return CT_EXIT_FOUND;
+    return list->count[CT_CHECK_UNKNOWN] ? CT_EXIT_INCOMPLETE : CT_EXIT_NOTHING;
+}
+
+static int check(const Options *o, char **paths, char **command)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(CtGather) gather = {0};
+    CtCheckPrint print = {.full = o->full};
+    guint rows;
+    int code = 0;
+    if (!known_format(o, &code) || !ct_cli_lang("check", o->lang, &print.lang, &code) ||
+        !ct_cli_colour("check", o->color, &print.colour, &code) ||
+        !look(o, paths, command, &gather, &code))
+        return code;
+    const char *lang = print.lang == CT_LANG_ZH ? "zh" : "en";
+    g_autoptr(CtDiagnosis) d = ct_diagnose(gather.ev, gather.kb, lang, &error);
+    g_autoptr(CtCheckList) list = d ? ct_check(gather.ev, gather.kb, d, lang, &error) : NULL;
+    if (!list)
+        return ct_cli_fail("check", error);
+    ct_cli_screen(&print.columns, &rows);
+    g_autofree char *text = o->json || g_strcmp0(o->format, "json") == 0 ? ct_check_json(list, d)
+                            : g_strcmp0(o->format, "md") == 0
+                                ? ct_check_markdown(list, print.lang)
+                                : ct_check_text(list, &print);
+    return ct_cli_print(text, exit_of(list));
+}
+
+static int run(int argc, char **argv)
+{
+    g_auto(Options) o = {0};
+    int code = 0;
+    const GOptionEntry entries[] = {
+        CT_CAPTURE_ENTRIES(&o.capture),
+        {"full", 0, 0, G_OPTION_ARG_NONE, &o.full, "All lines of evidence", NULL},
+        {"format", 0, 0, G_OPTION_ARG_STRING, &o.format, "text, json or md", "FORM"},
+        {"json", 0, 0, G_OPTION_ARG_NONE, &o.json, "Print the result as JSON", NULL},
+        {"lang", 0, 0, G_OPTION_ARG_STRING, &o.lang, "en or zh", "LANG"},
+        {"color", 0, 0, G_OPTION_ARG_STRING, &o.color, "auto, always or never", "WHEN"},
+        {"knowledge", 0, 0, G_OPTION_ARG_FILENAME, &o.capture.knowledge,
+         "Another knowledge folder", "DIR"},
+        {NULL},
+    };
+    const CtVerbHelp help = {
+        .verb = "check",
+        .args = "[CASE|FILE...] [-- COMMAND [ARG...]]",
+        .summary = "Looks at this machine from the outside in (hardware, kernel driver, user driver,\n"
+                   "container, environment, program) and says of each part: pass, warn, fail or\n"
+                   "unknown, with what was seen and what mends it. COMMAND is not run: its\n"
+                   "libraries and GPU architectures are looked at. CASE and FILEs are read in\n"
+                   "place of this machine.",
+        .examples = "  cutriage check\n"
+                    "  cutriage check -- ./app --batch 8\n"
+                    "  cutriage check --pid 4711\n"
+                    "  cutriage check node7.case\n"
+                    "  cutriage check --sysroot ./copied-tree\n",
+        .notes = "Exit code: 0 nothing failed, 1 a check failed, 3 something could not be known,\n"
+                 "2 usage, 4 failed. Warnings alone leave it at 0 or 3.",
+        .entries = entries,
+    };
+    int own = ct_command_split(argc, argv);
+    char **command = own < argc ? argv + own + 1 : NULL;
+    g_autofree char **mine = g_new0(char *, (gsize)own + 1);
+    memcpy(mine, argv, (gsize)own * sizeof *mine);
+    char **words = mine;
+    if (!ct_cli_options(&help, &own, &words, &code))
+        return code;
+    if (own > 1 && (command || o.capture.pid || o.capture.sysroot))
+        return ct_cli_usage("check", "a case is read alone: without --pid, --sysroot or a command");
+    if (!ct_capture_options_check("check", &o.capture, &code))
+        return code;
+    return check(&o, words + 1, command);
+}
+
+const CtVerb ct_verb_check = {
+    .name = "check",
+    .alias = "doctor",
+    .step = "freeze",
+    .summary = "this machine as a checklist, outside in",
+    .run = run,
+};
