@@ -29,7 +29,7 @@ _cutriage() {
             sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p' | grep -v '^cutriage$')" -- "$cur"))
         ;;
     list:*)
-        COMPREPLY=($(compgen -W "parsers analyzers causes rules signatures codes topics vocabulary" -- "$cur"))
+        COMPREPLY=($(compgen -W "collectors parsers analyzers causes rules signatures codes topics vocabulary" -- "$cur"))
         ;;
     *) COMPREPLY=($(compgen -f -- "$cur")) ;;
     esac

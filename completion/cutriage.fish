@@ -9,5 +9,5 @@ function __cutriage_options
 end
 complete -c cutriage -n 'test (count (commandline -opc)) -eq 1' -f -a '(__cutriage_verbs)'
 complete -c cutriage -n 'test (count (commandline -opc)) -gt 1; and string match -q -- "-*" (commandline -ct)' -a '(__cutriage_options)'
-complete -c cutriage -n '__fish_seen_subcommand_from list' -f -a 'parsers analyzers causes rules signatures codes topics vocabulary'
+complete -c cutriage -n '__fish_seen_subcommand_from list' -f -a 'collectors parsers analyzers causes rules signatures codes topics vocabulary'
 complete -c cutriage -n '__fish_seen_subcommand_from help' -f -a '(__cutriage_verbs)'

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/knowledge.h"
 #include "cli/sql-table.h"
+#include "collect/live/live.h"
 #include "kb/kb.h"
 #include "parse/frame/parser.h"
 
@@ -97,8 +98,19 @@ static int list_analyzers(const Options *o)
     return ct_table_end(table) ? CT_EXIT_NOTHING : CT_EXIT_FAILED;
 }
 
+static int list_collectors(const Options *o)
+{
+    static const char *const names[] = {"id", "layer", "summary"};
+    CtTable *table = ct_table_new(form_of(o), "cutriage.list/1", 3, names);
+    for (const CtCollector *const *c = ct_collectors(); *c; c++)
+        row(table, o, (*c)->id, (*c)->layer, (*c)->title);
+    return ct_table_end(table) ? CT_EXIT_NOTHING : CT_EXIT_FAILED;
+}
+
 static int dispatch(const Options *o, const char *what)
 {
+    if (g_str_equal(what, "collectors"))
+        return list_collectors(o);
     if (g_str_equal(what, "parsers"))
         return list_parsers(o);
     if (g_str_equal(what, "analyzers"))
@@ -107,7 +119,7 @@ static int dispatch(const Options *o, const char *what)
         if (g_str_equal(what, listings[i].what))
             return list_knowledge(o, listings[i].sql[o->language]);
 
-    static const char *const known[] = {"parsers", "analyzers",  "causes",     "rules",
+    static const char *const known[] = {"collectors", "parsers", "analyzers",  "causes",     "rules",
                                         "signatures", "codes", "topics", "vocabulary",
                                         NULL};
     const char *near = ct_cli_nearest(what, known);
@@ -131,8 +143,8 @@ static int run(int argc, char **argv)
     const CtVerbHelp help = {
         .verb = "list",
         .args = "WHAT [TEXT]",
-        .summary = "Lists what the program knows: parsers, analyzers, causes, rules, signatures,\n"
-                   "codes, topics, vocabulary. With TEXT only the entries that hold it.",
+        .summary = "Lists what the program knows: collectors, parsers, analyzers, causes, rules,\n"
+                   "signatures, codes, topics, vocabulary. With TEXT only the entries that hold it.",
         .examples = "  cutriage list causes\n"
                     "  cutriage list causes memory --lang zh\n"
                     "  cutriage list codes cudnn\n"
@@ -144,8 +156,8 @@ static int run(int argc, char **argv)
     if (o.json && o.csv)
         code = ct_cli_usage("list", "--json and --csv exclude each other");
     else if (argc < 2)
-        code = ct_cli_usage("list", "say what: parsers, analyzers, causes, rules, signatures, "
-                                    "codes, topics or vocabulary");
+        code = ct_cli_usage("list", "say what: collectors, parsers, analyzers, causes, rules, "
+                                    "signatures, codes, topics or vocabulary");
     else if (argc > 3)
         code = ct_cli_usage("list", "too many arguments from '%s' on", argv[3]);
     else if (ct_cli_lang("list", o.lang, &o.language, &code)) {

@@ -10,6 +10,6 @@ _cutriage
 [ "${COMPREPLY[*]}" = "--force --format" ] || { echo "option: ${COMPREPLY[*]}"; exit 1; }
 COMP_WORDS=("$CUTRIAGE" list c) COMP_CWORD=2
 _cutriage
-[ "${COMPREPLY[*]}" = "causes codes" ] || { echo "list: ${COMPREPLY[*]}"; exit 1; }
+[ "${COMPREPLY[*]}" = "collectors causes codes" ] || { echo "list: ${COMPREPLY[*]}"; exit 1; }
 END
 bash try.bash

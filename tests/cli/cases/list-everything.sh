@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-for what in parsers analyzers causes rules signatures codes vocabulary; do
+for what in collectors parsers analyzers causes rules signatures codes vocabulary; do
     "$CUTRIAGE" list $what >out || { echo "$what"; exit 1; }
     [ "$(wc -l <out)" -gt 3 ] || { echo "$what: $(wc -l <out) lines"; exit 1; }
     "$CUTRIAGE" list --json $what | grep -q '"schema": "cutriage.list/1"' || exit 1
