@@ -99,6 +99,8 @@ static gboolean show_traces(const CtGather *g, gboolean asked, gboolean json, gb
 {
     if (!asked && (csv || g->traces->len == 0))
         return FALSE;
+    if (g->traces->len == 0)
+        ct_cli_note("none of these files is a trace");
     print_traces(g, json, lang);
     gint64 others = count_of(ct_evidence_db(g->ev), "SELECT count(*) FROM source");
     for (guint i = 0; i < g->traces->len; i++)
