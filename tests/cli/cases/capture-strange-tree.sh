@@ -17,6 +17,8 @@ truncate -s 8G t/proc/meminfo 2>/dev/null || : >t/proc/meminfo
 timeout 30 "$CUTRIAGE" capture --sysroot t -o x.case >out 2>err || { cat out err; exit 1; }
 ! grep -a -q 'root:x:0' x.case || { echo "a link led out"; exit 1; }
 "$CUTRIAGE" query x.case "SELECT path, status FROM source" | grep -q . || exit 1
+"$CUTRIAGE" query x.case "SELECT path, status, note FROM source WHERE path LIKE 'live:%' AND status IN ('failed','timeout')" |
+    grep live: && { echo "a collector broke"; exit 1; }
 # An empty tree says so little that nothing is wrong with it.
 mkdir empty
 "$CUTRIAGE" capture --sysroot empty -o e.case >/dev/null
