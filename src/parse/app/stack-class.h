@@ -6,7 +6,7 @@
 
 typedef struct {
     CtStr function, library; /* library or source file; empty when not shown */
-    gboolean python;
+    gboolean python, kernel;
 } CtFrame;
 
 typedef enum {

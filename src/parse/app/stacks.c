@@ -15,6 +15,7 @@
 typedef struct {
     gboolean open, crashed, active, from_driver;
     gboolean host; /* a frame of the program was seen; those of the kernel come before it */
+    gboolean kernel_top; /* `top` is a function of the kernel, for want of another */
     gint64 tid;
     char name[64];
     const char *still; /* between two samples, when they were taken: yes, call, no */
@@ -184,14 +185,16 @@ static void frame(State *st, const CtLine *line, const CtFrame *f)
         ct_str_buf(f->function, t->function, sizeof t->function);
         keep_place(&t->place, t->text, line);
     }
-    gboolean runtime = !f->python && ct_frame_is_runtime(f);
+    gboolean runtime = !f->python && (f->kernel || ct_frame_is_runtime(f));
     if (!t->frames)
         keep_place(&t->place, t->text, line);
-    if (!*t->top && !runtime && !ct_str_starts(f->function, "0x") &&
+    gboolean want_top = !*t->top || (t->kernel_top && !f->kernel);
+    if (want_top && (!runtime || f->kernel) && !ct_str_starts(f->function, "0x") &&
         !ct_str_starts(f->function, "(unknown)")) {
         ct_str_buf(f->function, t->top, sizeof t->top);
         ct_str_buf(f->library, t->top_library, sizeof t->top_library);
         keep_place(&t->top_place, t->top_text, line);
+        t->kernel_top = f->kernel;
     }
     if (f->python)
         keep_python(t, f);
@@ -290,7 +293,8 @@ static gboolean kernel_frame(State *st, CtEmit *emit, const CtLine *line, CtStr 
     if (!ct_str_starts(s, "[<") || close < 0)
         return FALSE;
     CtStr rest = ct_str_strip(ct_str_from(s, (gsize)close + 3));
-    CtFrame f = {.function = ct_str_token(&rest), .library = ct_str_strip(rest)};
+    CtFrame f = {.function = ct_str_token(&rest), .library = ct_str_strip(rest),
+                 .kernel = TRUE};
     gssize plus = ct_str_find(f.function, "+0x");
     if (plus > 0)
         f.function = ct_str_head(f.function, (gsize)plus);
