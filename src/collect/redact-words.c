@@ -144,6 +144,27 @@ static gsize url_password(CtRedact *r, const CtPlace *p, GString *out)
     return colon + 1 + take_secret(r, &rest, 0, at - colon - 1, out);
 }
 
+/* "curl -u bob:pass", "sshpass -p pass"; not "docker run -u 1000:1000". */
+static gsize login_option(CtRedact *r, const CtPlace *p, GString *out)
+{
+    gsize at = starts(p, 0, "-u ") ? 3 : starts(p, 0, "--user ") ? 7 : 0, colon = 0, n = 0;
+    gboolean sshpass = starts(p, 0, "-p ") && p->at >= 8 &&
+                       memcmp(p->text + p->at - 8, "sshpass ", 8) == 0;
+    gboolean letters = FALSE;
+    if (sshpass)
+        at = 3;
+    if (!at || (p->at && !strchr(" \t\n", ct_place_char(p, -1))))
+        return 0;
+    for (char c; (c = ct_place_char(p, (gssize)(at + n))) && n < 200 && !strchr(" \t\r\n\"'", c); n++) {
+        if (c == ':' && !colon)
+            colon = n + 1;
+        letters |= colon && g_ascii_isalpha(c);
+    }
+    if (sshpass)
+        return n ? take_secret(r, p, at, n, out) : 0;
+    return colon && colon < n && letters ? take_secret(r, p, at, n, out) : 0;
+}
+
 gsize ct_redact_shaped_secret(CtRedact *r, const CtPlace *p, GString *out)
 {
     static const struct {
@@ -158,6 +179,8 @@ gsize ct_redact_shaped_secret(CtRedact *r, const CtPlace *p, GString *out)
     char c = ct_place_char(p, 0);
     if (c == ':')
         return url_password(r, p, out);
+    if (c == '-')
+        return login_option(r, p, out);
     for (gsize i = 0; i < G_N_ELEMENTS(shapes); i++) {
         gsize k = strlen(shapes[i].lead);
         if (p->at + k > p->len || memcmp(p->text + p->at, shapes[i].lead, k) != 0)
@@ -192,7 +215,8 @@ static gboolean secret_name(const char *name, gsize n)
 {
     static const char secret[] = " token secret password passwd passphrase pass pwd apikey "
                                  "credential credentials auth authorization cookie dsn privatekey "
-                                 "accesskey secretkey passcode pat sas psk ";
+                                 "accesskey secretkey passcode pat sas psk "
+                                 "signature sig ";
     static const char harmless[] = " path file dir limit count timeout len length size type "
                                    "parallelism tokens max min num per budget method sock mode "
                                    "id-length policy status usage ";
@@ -280,7 +304,7 @@ static gboolean looks_secret(const char *value, gsize n)
 {
     gboolean letter = FALSE, digit = FALSE;
     for (gsize i = 0; i < n; i++) {
-        if (!g_ascii_isalnum(value[i]) && !strchr("_-./+=~", value[i]))
+        if (!g_ascii_isalnum(value[i]) && !strchr("_-./+=~%", value[i]))
             return FALSE;
         letter |= g_ascii_isalpha(value[i]);
         digit |= g_ascii_isdigit(value[i]);

@@ -69,6 +69,10 @@ static void test_secrets_go(void **state)
         {"/kubepods.slice/kubepods-pod1b2c3d4e_5f60_7182_93a4_b5c6d7e8f901.slice", "1b2c3d4e_5f60"},
         {"-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nabcd\n-----END RSA PRIVATE KEY-----", "MIIEow"},
         {"user annika started it", "annika"},
+        {"curl -u bob:s3cretpw https://x.example.org", "s3cretpw"},
+        {"sshpass -p Pl4nted! ssh a", "Pl4nted!"},
+        {"AccountName=x;AccountKey=Zm9vYmFyYmF6cXV4Cg==", "Zm9vYmFy"},
+        {"https://x.blob.example.org/c?sv=2022&sig=abcDEF0123456%2Bxyz", "abcDEF0123456"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(planted); i++) {
         g_autofree char *out = clean(planted[i].line);
@@ -120,6 +124,7 @@ static void test_values_stay(void **state)
         "deadbeef:cafe 0x7f1234567890",
         "AUTHOR=someone authors: several",
         "pass: 3 fail: 0",
+        "docker run -u 1000:1000 --user 0:0 -p 8000:8000 image:tag",
         "[TRT] running pass: fuse_conv_relu",
         "eos_token: <|endoftext|> bos_token = '<s>' pad_token_id: 0",
         "model.json key: layers.0.weight",
