@@ -344,7 +344,10 @@ static gboolean regular(const Group *g)
     for (guint i = 0; i < n; i++)
         at[i] = (double)g_array_index(g->of, Judged, i).r->index;
     qsort(at, n, sizeof *at, by_value);
-    return ct_detect_period(at, n, 0.25, 2, &p);
+    gboolean even = n >= 3 && at[1] - at[0] > 1;
+    for (guint i = 2; i < n; i++)
+        even &= at[i] - at[i - 1] == at[1] - at[0];
+    return even || ct_detect_period(at, n, 0.25, 2, &p);
 }
 
 /* Single delays of all sizes by the host's hand are the weather of every machine. A reason shows in
@@ -355,7 +358,8 @@ static gboolean more_than_weather(const Group *g)
     double lost = g->extra / (g->s->typical * (double)MAX(g->s->total, 1));
     if (g->of->len < 3)
         return ratio > 10 && lost > 0.15;
-    return ratio > 1.3 && (alike(g) || regular(g) || lost > 0.2);
+    double middle = g_array_index(g->of, Judged, g->of->len / 2).extra / MAX(g->s->typical, 1);
+    return ratio > 1.3 && (regular(g) || (middle > 0.7 && alike(g)) || lost > 0.2);
 }
 
 static gboolean enough(const Group *g)
