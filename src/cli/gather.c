@@ -184,8 +184,11 @@ static gboolean tell_troubles(CtEvidence *ev)
 {
     sqlite3_stmt *st = NULL;
     guint used = 0, told = 0;
-    sqlite3_prepare_v2(ct_evidence_db(ev), "SELECT path, status, note FROM source ORDER BY id", -1,
-                       &st, NULL);
+    /* What a capture did not find was told when it was taken. */
+    sqlite3_prepare_v2(ct_evidence_db(ev),
+                       "SELECT path, status, note FROM source WHERE NOT (coalesce(format, '') = "
+                       "'live' AND status IN ('absent', 'denied')) ORDER BY id",
+                       -1, &st, NULL);
     while (st && sqlite3_step(st) == SQLITE_ROW) {
         const char *status = (const char *)sqlite3_column_text(st, 1);
         const char *note = (const char *)sqlite3_column_text(st, 2);
