@@ -129,48 +129,66 @@ static void call_facts(const Import *m)
         }
 }
 
+/* Whole runs of the session: a node on the GPU lasts as long as its launch, the run until the end
+ * of the work. */
+static void runs_of(const Import *m, double *out_ns, double *out_n)
+{
+    for (guint i = 0; i < m->s->ranges->len; i++) {
+        const CtTlNamed *x = &g_array_index(m->s->ranges, CtTlNamed, i);
+        if (g_str_equal(ct_timeline_name(m->tl, x->name), "model_run")) {
+            *out_ns = (double)x->total;
+            *out_n = (double)x->count;
+        }
+    }
+}
+
+static void provider_event(const Import *m, const char *name, const char *text, const char *detail)
+{
+    ct_evidence_add_event(m->ev, &(CtEventRow){.section = m->section, .kind = "ort-fallback",
+                                               .name = name, .severity = CT_SEV_WARNING,
+                                               .text = text, .detail = detail});
+}
+
 /* What ran on the CPU although the session has a provider for the GPU. */
 static void provider_facts(const Import *m)
 {
-    double cpu = 0, all = 0, n_cpu = 0;
-    guint gpu = 0, copies = 0;
+    double cpu = 0, all = 0, run = 0, runs = 1, copies = 0;
+    guint gpu = 0;
     g_autoptr(GString) ops = g_string_new(NULL);
     for (guint i = 0; i < m->s->nodes->len; i++) {
         const CtTlNamed *x = &g_array_index(m->s->nodes, CtTlNamed, i);
-        const char *provider = ct_timeline_name(m->tl, x->group);
         const char *op = ct_timeline_name(m->tl, x->name);
+        gboolean on_cpu = g_str_equal(ct_timeline_name(m->tl, x->group), "CPUExecutionProvider");
         all += (double)x->total;
-        if (strstr(op, "Memcpy"))
-            copies += (guint)x->count;
-        if (!g_str_equal(provider, "CPUExecutionProvider")) {
-            gpu++;
-            continue;
-        }
-        cpu += (double)x->total;
-        n_cpu += (double)x->count;
-        if (ops->len < 120)
+        copies += strstr(op, "Memcpy") ? (double)x->count : 0;
+        gpu += !on_cpu;
+        cpu += on_cpu ? (double)x->total : 0;
+        if (on_cpu && ops->len < 120)
             g_string_append_printf(ops, "%s%s", ops->len ? ", " : "", op);
     }
     if (all <= 0)
         return;
+    runs_of(m, &run, &runs);
+    all = MAX(all, run);
     number(m, "trace", cpu / all, "timeline.cpu-provider-share");
-    if (n_cpu == 0 || (gpu && cpu < 0.02 * all))
+    if (cpu > 0 && (!gpu || cpu >= 0.1 * all)) {
+        g_autofree char *text =
+            gpu ? g_strdup_printf("%.0f%% of the time of the runs on the CPU provider: %s",
+                                  100 * cpu / all, ops->str)
+                : g_strdup_printf("every node ran on the CPU provider: %s", ops->str);
+        provider_event(m, gpu ? "nodes-on-cpu" : "cpu-only", text, NULL);
+    }
+    if (cpu >= 0.4 * all)
+        ct_evidence_add_finding(m->ev, &(CtFindingRow){.analyzer = "timeline",
+                                                       .kind = "ort-cpu-time",
+                                                       .severity = CT_SEV_WARNING,
+                                                       .subject = "trace", .number = cpu / all,
+                                                       .confidence = 0.9, .text = ops->str});
+    if (copies < runs)
         return;
-    g_autofree char *text =
-        gpu ? g_strdup_printf("%.0f%% of the time of all nodes on the CPU provider: %s",
-                              100 * cpu / all, ops->str)
-            : g_strdup_printf("every node ran on the CPU provider: %s", ops->str);
-    ct_evidence_add_event(m->ev, &(CtEventRow){.section = m->section, .kind = "ort-fallback",
-                                               .name = gpu ? "nodes-on-cpu" : "cpu-only",
-                                               .severity = CT_SEV_WARNING, .text = text});
-    if (!copies)
-        return;
-    g_autofree char *detail = g_strdup_printf("{\"count\":%u}", copies);
-    g_autofree char *said = g_strdup_printf("%u runs of copies between CPU and GPU that ONNX Runtime "
-                                            "put into the graph", copies);
-    ct_evidence_add_event(m->ev, &(CtEventRow){.section = m->section, .kind = "ort-fallback",
-                                               .name = "memcpy-nodes", .severity = CT_SEV_WARNING,
-                                               .text = said, .detail = detail});
+    g_autofree char *detail = g_strdup_printf("{\"count\":%.0f}", copies / runs);
+    g_autofree char *said = g_strdup_printf("%.0f copies between CPU and GPU in each run", copies / runs);
+    provider_event(m, "memcpy-nodes", said, detail);
 }
 
 static void failures(const Import *m)
