@@ -41,9 +41,9 @@ CtTrace *ct_trace_open(const char *file, const char *path, GError **error)
     return trace;
 }
 
-static void number(const Import *m, const char *subject, double value, const char *format, ...)
+static gint64 number(const Import *m, const char *subject, double value, const char *format, ...)
     G_GNUC_PRINTF(4, 5);
-static void number(const Import *m, const char *subject, double value, const char *format, ...)
+static gint64 number(const Import *m, const char *subject, double value, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -52,9 +52,9 @@ static void number(const Import *m, const char *subject, double value, const cha
     g_autofree char *text = value == (double)(gint64)value
                                 ? g_strdup_printf("%" G_GINT64_FORMAT, (gint64)value)
                                 : g_strdup_printf("%.4g", value);
-    ct_evidence_add_fact(m->ev, &(CtFactRow){.section = m->section, .subject = subject, .key = key,
-                                             .value = text, .number = value, .has_number = TRUE,
-                                             .status = CT_OK});
+    return ct_evidence_add_fact(m->ev, &(CtFactRow){.section = m->section, .subject = subject,
+                                                    .key = key, .value = text, .number = value,
+                                                    .has_number = TRUE, .status = CT_OK});
 }
 
 static void word(const Import *m, const char *subject, const char *key, const char *value)
@@ -170,7 +170,7 @@ static void provider_facts(const Import *m)
         return;
     runs_of(m, &run, &runs);
     all = MAX(all, run);
-    number(m, "trace", cpu / all, "timeline.cpu-provider-share");
+    gint64 share = number(m, "trace", cpu / all, "timeline.cpu-provider-share");
     if (cpu > 0 && (!gpu || cpu >= 0.1 * all)) {
         g_autofree char *text =
             gpu ? g_strdup_printf("%.0f%% of the time of the runs on the CPU provider: %s",
@@ -178,12 +178,13 @@ static void provider_facts(const Import *m)
                 : g_strdup_printf("every node ran on the CPU provider: %s", ops->str);
         provider_event(m, gpu ? "nodes-on-cpu" : "cpu-only", text, NULL);
     }
-    if (cpu >= 0.4 * all)
-        ct_evidence_add_finding(m->ev, &(CtFindingRow){.analyzer = "timeline",
-                                                       .kind = "ort-cpu-time",
-                                                       .severity = CT_SEV_WARNING,
-                                                       .subject = "trace", .number = cpu / all,
-                                                       .confidence = 0.9, .text = ops->str});
+    if (cpu >= 0.4 * all) {
+        gint64 id = ct_evidence_add_finding(
+            m->ev, &(CtFindingRow){.analyzer = "timeline", .kind = "ort-cpu-time",
+                                   .severity = CT_SEV_WARNING, .subject = "trace",
+                                   .number = cpu / all, .confidence = 0.9, .text = ops->str});
+        ct_evidence_cite(m->ev, id, "fact", share, 0);
+    }
     if (copies < runs)
         return;
     g_autofree char *detail = g_strdup_printf("{\"count\":%.0f}", copies / runs);
