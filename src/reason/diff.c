@@ -266,21 +266,23 @@ gboolean ct_diff_matters(const CtDiff *d)
 /* ---- a release ---- */
 
 /* Which fact tells each part of a release; columns of the compatibility tables. */
-static const char jetson_sql[] =
-    "SELECT 'version.l4t', l4t FROM compat_jetson_release WHERE l4t = ?1 UNION ALL "
-    "SELECT 'version.jetpack', jetpack FROM compat_jetson_release WHERE l4t = ?1 UNION ALL "
-    "SELECT 'version.kernel', kernel FROM compat_jetson_release WHERE l4t = ?1 UNION ALL "
-    "SELECT 'version.os-id', ubuntu FROM compat_jetson_release WHERE l4t = ?1 UNION ALL "
-    "SELECT 'version.cuda.toolkit', cuda FROM compat_jetson_release WHERE l4t = ?1 UNION ALL "
-    "SELECT 'version.cudnn', cudnn FROM compat_jetson_release WHERE l4t = ?1 UNION ALL "
-    "SELECT 'version.tensorrt', tensorrt FROM compat_jetson_release WHERE l4t = ?1 UNION ALL "
-    "SELECT 'version.vpi', vpi FROM compat_jetson_release WHERE l4t = ?1";
+/* `parts`: so many leading numbers are the release's; what follows differs between packages of one
+ * release (a meta package of CUDA 12.6.68 calls itself 12.6.11). */
+#define JETSON(key, column, parts)                                                                 \
+    "SELECT '" key "', " column ", " parts " FROM compat_jetson_release WHERE l4t = ?1"
+static const char jetson_sql[] = JETSON("version.l4t", "l4t", "3") " UNION " JETSON(
+    "version.jetpack", "jetpack", "3") " UNION " JETSON("version.kernel", "kernel", "3") " UNION "
+    JETSON("version.os-id", "ubuntu", "2") " UNION " JETSON("version.cuda.toolkit", "cuda", "2")
+    " UNION " JETSON("version.cudnn", "cudnn", "3") " UNION " JETSON("version.tensorrt", "tensorrt",
+    "3") " UNION " JETSON("version.vpi", "vpi", "3");
+/* A toolkit has one row an update; its first asks for the least of a driver. */
+#define FLOOR(key)                                                                                 \
+    "SELECT * FROM (SELECT '" key "', '>=' || min_driver, 0 FROM compat_cuda_toolkit "             \
+    "WHERE cuda = ?1 AND min_driver IS NOT NULL ORDER BY CAST(min_driver AS REAL), min_driver "    \
+    "LIMIT 1)"
 static const char cuda_sql[] =
-    "SELECT 'version.cuda.toolkit', cuda FROM compat_cuda_toolkit WHERE cuda = ?1 UNION ALL "
-    "SELECT 'version.driver', '>=' || min_driver FROM compat_cuda_toolkit "
-    "WHERE cuda = ?1 AND min_driver IS NOT NULL UNION ALL "
-    "SELECT 'version.driver.kernel', '>=' || min_driver FROM compat_cuda_toolkit "
-    "WHERE cuda = ?1 AND min_driver IS NOT NULL";
+    "SELECT 'version.cuda.toolkit', ?1, 2 UNION " FLOOR("version.driver") " UNION " FLOOR(
+        "version.driver.kernel");
 
 static char *one_text(sqlite3 *db, const char *sql, const char *arg)
 {
@@ -325,19 +327,38 @@ static const char *find_release(sqlite3 *db, const char *release, char **out_key
     return NULL;
 }
 
-/* Whether a value fits: ">=525.60" or the same leading numbers as far as the table writes them. */
-static gboolean fits(const char *wanted, const char *value)
+/* How many numbers a version is written with: "8.6.0.166-1+cuda11.4" has four. */
+static guint numbers_in(const char *version)
 {
-    gboolean in = FALSE;
+    guint n = 0;
+    const char *p = version + strcspn(version, "0123456789");
+    while (g_ascii_isdigit(*p)) {
+        n++;
+        p += strspn(p, "0123456789");
+        if (*p != '.')
+            break;
+        p++;
+    }
+    return n;
+}
+
+/* Whether one of the values fits: ">=525.60", or as many leading numbers as both write. */
+static gboolean fits(const char *wanted, const char *value, guint parts)
+{
     g_auto(GStrv) list = g_strsplit(value, " | ", -1);
-    for (char **p = list; *p; p++)
-        if (ct_version_in(*p, wanted, &in) && in)
+    for (char **p = list; *p; p++) {
+        gboolean in = FALSE;
+        int apart = 1;
+        guint n = MIN(numbers_in(*p), MIN(parts, numbers_in(wanted)));
+        if (!parts ? ct_version_in(*p, wanted, &in) && in
+                   : n && ct_version_compare(*p, wanted, n, &apart) && apart == 0)
             return TRUE;
+    }
     return FALSE;
 }
 
 static void compare_part(CtDiff *d, const CtState *s, const CtFactKinds *kinds, const char *key,
-                         const char *wanted)
+                         const char *wanted, guint parts)
 {
     GHashTableIter it;
     gpointer fact;
@@ -350,7 +371,7 @@ static void compare_part(CtDiff *d, const CtState *s, const CtFactKinds *kinds, 
             continue;
         if (!found || strcmp(f->subject, found->subject) < 0)
             found = f;
-        good = fits(wanted, f->value);
+        good = fits(wanted, f->value, parts);
     }
     if (good) {
         d->same++;
@@ -388,7 +409,8 @@ CtDiff *ct_diff_release(const char *release, CtEvidence *now, const CtKb *kb, GE
     while (sqlite3_step(st) == SQLITE_ROW)
         if (sqlite3_column_type(st, 1) != SQLITE_NULL)
             compare_part(d, state, kinds, (const char *)sqlite3_column_text(st, 0),
-                         (const char *)sqlite3_column_text(st, 1));
+                         (const char *)sqlite3_column_text(st, 1),
+                         (guint)sqlite3_column_int(st, 2));
     sqlite3_finalize(st);
     g_ptr_array_sort(d->rows, row_order);
     ct_fact_kinds_free(kinds);
