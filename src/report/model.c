@@ -83,6 +83,13 @@ static gint64 column_int(sqlite3_stmt *st, int column)
                                                           : sqlite3_column_int64(st, column);
 }
 
+/* A capture looks for everything; what this machine does not have is no gap in the evidence. */
+static gboolean not_had(const CtReportSource *s)
+{
+    return g_strcmp0(s->format, "live") == 0 &&
+           (g_str_equal(s->status, "absent") || g_str_equal(s->status, "unsupported"));
+}
+
 static void read_sources(CtReport *r, sqlite3 *db)
 {
     sqlite3_stmt *st = NULL;
@@ -107,7 +114,8 @@ static void read_sources(CtReport *r, sqlite3 *db)
             s->path = g_strdup("");
         if (!s->status)
             s->status = g_strdup("failed");
-        if (!g_str_equal(s->status, "ok"))
+        s->bad = !g_str_equal(s->status, "ok") && !not_had(s);
+        if (s->bad)
             r->n_bad_sources++;
         else if (s->bytes == 0)
             r->n_empty_sources++;

@@ -13,6 +13,7 @@ typedef struct {
     char *name; /* short, unambiguous among the sources of this report */
     char *format, *status, *note;
     guint sections;
+    gboolean bad; /* not read, or not in full */
 } CtReportSource;
 
 /* A citation with its place and time in words. */

@@ -197,7 +197,7 @@ static void unread(CtPage *page, const CtReport *r, guint max)
     guint shown = 0;
     for (guint i = 0; i < r->sources->len && shown < max; i++) {
         const CtReportSource *s = g_ptr_array_index(r->sources, i);
-        if (g_str_equal(s->status, "ok"))
+        if (!s->bad)
             continue;
         g_autofree char *note = ct_text_clean(s->note);
         g_autofree char *text = g_strdup_printf("%s: %s%s%s", s->name,
