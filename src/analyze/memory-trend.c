@@ -286,15 +286,17 @@ static void report(CtEvidence *ev, const CtColumns *c, const Trend *r)
     double left_s = seconds_left(ev, c, r);
     g_autofree char *plain = sentence(c, r, per_request);
     g_autofree char *left = ct_human_ns(left_s * 1e9);
-    g_autofree char *text = left_s > 0 ? g_strdup_printf("%s; used up in %s at this rate", plain, left)
-                                       : g_strdup(plain);
+    g_autofree char *text =
+        left_s > 0 ? g_strdup_printf("%s; used up in %s at this rate", plain, left)
+                   : g_strdup(plain);
     g_autofree char *detail = g_strdup_printf(
         "{\"metric\":\"%s\",\"total_bytes\":%.0f,\"level_bytes\":%.0f,\"slope_bytes\":%.3f,"
         "\"slope_low\":%.3f,\"slope_high\":%.3f,"
         "\"per_request_bytes\":%.0f,\"tau\":%.3f,\"duration_ns\":%.0f,\"t_exhaust_ns\":%.0f,"
         "\"timed\":%d}",
         c->view.metric, r->total, r->level, r->slope,
-        isfinite(r->slowest) ? r->slowest : 0, isfinite(r->fastest) ? r->fastest : 0, per_request, r->tau,
+        isfinite(r->slowest) ? r->slowest : 0, isfinite(r->fastest) ? r->fastest : 0,
+        per_request, r->tau,
         c->timed ? (r->to - r->from) * 1e9 : 0, left_s * 1e9, c->timed);
     gint64 id = ct_evidence_add_finding(
         ev, &(CtFindingRow){

@@ -90,8 +90,8 @@ static Why largest(const double *x)
     return best;
 }
 
-/* The first use of code and kernels is paid for in many places. What other requests lose in the same
- * place without anything new is not its price. */
+/* The first use of code and kernels is paid for in many places. What other requests lose in the
+ * same place without anything new is not its price. */
 static void explain_news(const CtRequestSet *s, const Common *c, const CtRequestSpan *r, double *x)
 {
     double extra = wall(r) - s->typical;

@@ -149,10 +149,12 @@ static void clock_reasons(CtEvidence *ev, const CtSeriesView *reasons, const CtS
         if (set < 8 || low > 0.9 * top)
             continue;
         g_autofree char *text = g_strdup_printf(
-            "the driver lowers the SM clock (%s) in %" G_GSIZE_FORMAT " samples, to %.0f of %.0f MHz",
+            "the driver lowers the SM clock (%s) in %" G_GSIZE_FORMAT
+            " samples, to %.0f of %.0f MHz",
             kinds[k].name, set, low / 1e6, top / 1e6);
         g_autofree char *detail = g_strdup_printf(
-            "{\"reason\":\"%s\",\"samples\":%" G_GSIZE_FORMAT ",\"clock_hz\":%.0f,\"peak_hz\":%.0f}",
+            "{\"reason\":\"%s\",\"samples\":%" G_GSIZE_FORMAT
+            ",\"clock_hz\":%.0f,\"peak_hz\":%.0f}",
             kinds[k].name, set, low, top);
         finding(ev, clock, "clock-limited", low / top, text, detail, clock->line[lowest]);
     }

@@ -89,7 +89,7 @@ static void allocations(CtEvidence *ev, const CtRequestSet *s, double wall)
     if (s->n[CT_RN_ALLOCS] < 1 || s->part[CT_RP_ALLOC] < 0.04 * wall)
         return;
     g_autofree char *text = g_strdup_printf(
-        "each request allocates or frees memory (%.0f calls, %.0f %% of its time with the GPU idle)",
+        "each request allocates or frees memory (%.0f calls, %.0f %% of its time, the GPU idle)",
         s->n[CT_RN_ALLOCS], 100 * s->part[CT_RP_ALLOC] / wall);
     add(ev, s, "run-allocation", s->part[CT_RP_ALLOC] / wall, text);
 }

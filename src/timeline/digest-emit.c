@@ -276,7 +276,8 @@ static void add_run_facts(CtDigest *d)
         for (guint i = 0; d->pairs.slot && i <= d->pairs.mask; i++)
             sum += d->pairs.slot[i].sum;
         fact(d, "kernel-mean", NULL, sum / (double)d->n_kernels);
-        fact(d, "busy", NULL, ct_busy_within(&d->all, d->t0, d->t1) / (double)MAX(d->t1 - d->t0, 1));
+        double busy = ct_busy_within(&d->all, d->t0, d->t1);
+        fact(d, "busy", NULL, busy / (double)MAX(d->t1 - d->t0, 1));
     }
     if (d->copy_bytes[0] > 0 && d->copy_ns[0] > 0)
         fact(d, "h2d-rate", NULL, d->copy_bytes[0] / d->copy_ns[0] * 1e9);

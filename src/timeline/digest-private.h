@@ -3,6 +3,7 @@
 
 #include "timeline/digest.h"
 
+#define CT_DG_MIN_REQUESTS 5u
 #define CT_DG_MAX_REQUESTS 200000u
 #define CT_DG_MAX_SPANS 10000u
 #define CT_DG_MAX_DETAILED 64u /* slow requests, and typical ones, whose kernels are kept by name */
@@ -35,7 +36,8 @@ typedef struct {
     gint64 t0, t1, tid; /* tid -1: the request was found on the GPU */
     float part[CT_N_PARTS];
     float copy_ns[3]; /* h2d, d2h, rest: own copies */
-    float own_ns, pageable_ns, hit_ns, alloc_ns, sync_ns, launch_ns, os_ns, gap_ns, stalled_ns, queue_ns;
+    float own_ns, pageable_ns, hit_ns, alloc_ns, sync_ns, launch_ns, os_ns, gap_ns;
+    float stalled_ns, queue_ns;
     double bytes[3];
     guint32 kernels, launches, syncs, allocs, copies, modules, fresh, fresh_shapes, hits;
     gint16 device; /* of its first kernel; -1 is unknown */
@@ -130,6 +132,8 @@ typedef struct {
 
 void ct_digest_stats(CtDigest *d, const CtTlEvent *e);
 gboolean ct_digest_find_requests(CtDigest *d, GError **error);
+/* Requests by what repeats on the GPU. */
+gboolean ct_digest_requests_on_gpu(CtDigest *d, GError **error);
 /* Index of the request that holds the time on the thread, -1 for none. */
 gint ct_digest_request_at(CtDigest *d, gint64 tid, gint64 t);
 gboolean ct_digest_attribute(CtDigest *d, GError **error);
