@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# check: the list of a tree, of a case and of logs; its exit code; a machine without a device.
+export XDG_DATA_HOME=$PWD/data
+tree=$SOURCE/tests/sysroot/orin-board
+"$CUTRIAGE" check --sysroot "$tree" >out 2>err
+[ $? -eq 1 ] || { echo "exit"; cat out err; exit 1; }
+grep -q '^Mend first: ' out && grep -q '^  FAIL    L4T and JetPack parts' out || { cat out; exit 1; }
+grep -q '^  warn    NvMap allocations *L4T 36.4.7' out || { cat out; exit 1; }
+grep -q 'Persistence' out && { echo "a Jetson has no persistence mode"; exit 1; }
+[ "$(awk 'length > 80' out | wc -l)" -eq 0 ] || { echo "wider than 80"; exit 1; }
+"$CUTRIAGE" check --sysroot "$tree" --json >out.json
+"$VALIDATE_JSON" "$SOURCE/docs/check-schema.json" out.json || { cat out.json; exit 1; }
+"$CUTRIAGE" check --sysroot "$tree" --lang zh | grep -q '失败' || exit 1
+"$CUTRIAGE" check --sysroot "$tree" --format md | grep -q '^| .* | FAIL | ' || exit 1
+"$CUTRIAGE" capture --sysroot "$tree" -o a.case >/dev/null 2>&1 || exit 1
+"$CUTRIAGE" check a.case | grep -q 'L4T and JetPack parts' || exit 1
+
+# Logs that somebody sent: what they show fails, the rest is not known.
+printf '%s\n' '$ nvidia-smi' 'Failed to initialize NVML: Driver/library version mismatch' >log
+"$CUTRIAGE" check log >out
+[ $? -eq 1 ] && grep -q '^  FAIL    Module and libraries' out || { cat out; exit 1; }
+grep -q '^  unknown Faults in the kernel log' out || { cat out; exit 1; }
+
+mkdir -p empty/proc empty/sys/bus/pci/devices
+"$CUTRIAGE" check --sysroot empty >out; [ $? -eq 3 ] || { cat out; exit 1; }
+grep -q 'no NVIDIA device' out || { cat out; exit 1; }
+[ "$(wc -l <out)" -le 4 ] || { echo "more than one line's worth"; exit 1; }
+"$CUTRIAGE" check a.case --pid 1 2>err; [ $? -eq 2 ] || exit 1
+"$CUTRIAGE" check --format pdf 2>err; [ $? -eq 2 ] && grep -q "text, json and md" err || exit 1
+"$CUTRIAGE" check /nonexistent.case 2>err; [ $? -eq 4 ] || { cat err; exit 1; }
