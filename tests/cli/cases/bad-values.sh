@@ -13,6 +13,6 @@ want='known are text, json, md and html' && try diagnose --format pdf f
 want='exclude each other' && try diagnose --json --format text f
 want='exclude each other' && try query --json --csv f x
 want="there is no list of 'parser'.*did you mean parsers" && try list parser
-want='known are sections' && try inspect --show nothing f
+want='known are traces, sections' && try inspect --show nothing f
 want="no verb 'foo'" && try help foo
 true
