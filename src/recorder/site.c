@@ -104,11 +104,13 @@ static void split_at_largest_gap(const struct listing *l)
         if (gap == 0 || l->found[i].lo - l->found[i - 1].hi >
                             l->found[gap].lo - l->found[gap - 1].hi)
             gap = i;
-    low_size = high_size = 0; /* half written ones let nothing pass */
-    low_from = gap ? l->found[0].lo : 0;
-    high_from = l->n ? l->found[gap].lo : 0;
-    low_size = gap ? l->found[gap - 1].hi - low_from : 0;
-    high_size = l->n ? l->found[l->n - 1].hi - high_from : 0;
+    uintptr_t low = gap ? l->found[0].lo : 0, high = l->n ? l->found[gap].lo : 0;
+    __atomic_store_n(&low_size, 0, __ATOMIC_RELAXED); /* half written ones let nothing pass */
+    __atomic_store_n(&high_size, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&low_from, low, __ATOMIC_RELEASE);
+    __atomic_store_n(&high_from, high, __ATOMIC_RELEASE);
+    __atomic_store_n(&low_size, gap ? l->found[gap - 1].hi - low : 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&high_size, l->n ? l->found[l->n - 1].hi - high : 0, __ATOMIC_RELEASE);
 }
 
 /* One thread at a time; whoever comes second goes on with the old list. */
@@ -294,7 +296,10 @@ CTR_ALWAYS uint32_t scan(const struct ctr_call *c, const struct ctr_thread *t, u
     if (words > (end - from) / sizeof *word)
         words = (uint32_t)((end - from) / sizeof *word);
     const uintptr_t *last = word + words;
-    const uintptr_t low = low_from, low_n = low_size, high = high_from, high_n = high_size;
+    const uintptr_t low_n = __atomic_load_n(&low_size, __ATOMIC_ACQUIRE);
+    const uintptr_t high_n = __atomic_load_n(&high_size, __ATOMIC_ACQUIRE);
+    const uintptr_t low = __atomic_load_n(&low_from, __ATOMIC_RELAXED);
+    const uintptr_t high = __atomic_load_n(&high_from, __ATOMIC_RELAXED);
     for (; word < last; word++) {
         uintptr_t w = *word;
         if (CTR_LIKELY(w - low >= low_n && w - high >= high_n) || !is_code(w))

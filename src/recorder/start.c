@@ -31,9 +31,9 @@ static long run_fd = -1;
 static uint32_t next_epoch = 2;
 static bool asked_off;
 
-/* Threads for which no ring was left write here; nobody reads it. */
-static struct ctw_ring spare_ring;
-static struct ctw_entry spare_entry;
+/* A thread for which no ring was left writes here; nobody reads it. */
+static __thread struct ctw_ring spare_ring __attribute__((tls_model("initial-exec")));
+static __thread struct ctw_entry spare_entry __attribute__((tls_model("initial-exec")));
 
 static void copy_text(char *to, const char *from, uint32_t size)
 {
