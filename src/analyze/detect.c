@@ -126,7 +126,7 @@ void ct_detect_shape(const double *x, gsize n, double least, CtShapeResult *out)
 /* ---- period ---- */
 
 #define MAX_BINS 64u
-#define MAX_EVENTS 250u
+#define MAX_EVENTS 180u
 
 /* log of an upper bound of P(X >= k) for a binomial(n, p), k/n > p (Chernoff). */
 static double log_tail(double n, double k, double p)

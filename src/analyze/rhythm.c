@@ -192,6 +192,7 @@ static gboolean report(CtEvidence *ev, const Stretches *s, const Events *e, cons
 }
 
 #define MAX_SPIKES 1500
+#define MAX_THOROUGH 40u /* series of which spikes are looked at too */
 
 /* What comes at a period is alike, and other spikes are not: those of about one height are looked
  * at by themselves. */
@@ -212,11 +213,11 @@ static gboolean period_of_height(CtEvidence *ev, const Stretches *s, const CtCol
 }
 
 /* Slow stretches first; where they show no period, what stands out from its neighbours may. */
-static void period(CtEvidence *ev, const Stretches *s, const CtColumns *c)
+static void period(CtEvidence *ev, const Stretches *s, const CtColumns *c, gboolean thorough)
 {
     const Events slow = {(const double *)(void *)s->at->data,
                          (const double *)(void *)s->index->data, s->at->len, s->timed};
-    if (report(ev, s, &slow, c))
+    if (report(ev, s, &slow, c) || !thorough)
         return;
     g_autofree gsize *where = g_new(gsize, MAX_SPIKES);
     g_autofree double *height = g_new(double, MAX_SPIKES);
@@ -243,6 +244,7 @@ static Stretches *no_stretches(const CtColumns *c)
 static void run(CtEvidence *ev)
 {
     g_autoptr(GPtrArray) all = read_stretches(ev);
+    guint thorough = 0;
     for (guint i = 0; i < ct_evidence_n_series(ev); i++) {
         CtSeriesView v = ct_evidence_series_at(ev, i);
         if (!g_str_equal(v.metric, "latency") && !g_str_has_prefix(v.metric, "latency."))
@@ -259,7 +261,7 @@ static void run(CtEvidence *ev)
             g_ptr_array_add(all, s);
         }
         if (c.n >= 20 && !(s->at->len >= 2 && s->timed && time_of_day(ev, s, &c)))
-            period(ev, s, &c);
+            period(ev, s, &c, thorough++ < MAX_THOROUGH);
         ct_columns_clear(&c);
     }
 }

@@ -257,7 +257,7 @@ static gboolean on_gpu(const CtTlEvent *e, gpointer user)
 
 /* ---- the parts of each request ---- */
 
-static void settle(const CtDigest *d, CtRequest *r)
+static void settle(CtDigest *d, CtRequest *r)
 {
     double wall = (double)(r->t1 - r->t0);
     double kernel = MIN(ct_busy_within(&d->kernels, r->t0, r->t1), wall);
@@ -275,7 +275,7 @@ static void settle(const CtDigest *d, CtRequest *r)
 
     double stalled = MIN((double)r->stalled_ns, wall - busy);
     r->part[CT_PART_FOREIGN] += (float)stalled;
-    r->gap_ns = (float)ct_busy_widest_gap(&d->all, r->t0, r->t1);
+    r->gap_ns = (float)ct_busy_widest_gap(&d->all, r->t0, r->t1, &d->gap_budget);
     double idle = wall - busy - stalled, calls = 0;
     for (guint i = CT_PART_ALLOC; i <= CT_PART_CALL; i++)
         calls += r->part[i];

@@ -122,12 +122,15 @@ double ct_busy_within(const CtBusy *b, gint64 t0, gint64 t1)
     return t1 > t0 && b->blocks->len ? MAX(before(b, t1) - before(b, t0), 0) : 0;
 }
 
-gint64 ct_busy_widest_gap(const CtBusy *b, gint64 t0, gint64 t1)
+gint64 ct_busy_widest_gap(const CtBusy *b, gint64 t0, gint64 t1, guint64 *budget)
 {
     const CtBlock *x = (const CtBlock *)(const void *)b->blocks->data;
     guint i = begun(b, t0);
     gint64 free_from = i ? MAX(x[i - 1].t1, t0) : t0, widest = 0;
     for (; i < b->blocks->len && x[i].t0 < t1; i++) {
+        if (*budget == 0)
+            return 0;
+        --*budget;
         widest = MAX(widest, x[i].t0 - free_from);
         free_from = MAX(free_from, x[i].t1);
     }

@@ -63,8 +63,9 @@ void ct_busy_seal(CtBusy *busy);
 /* The union of two. */
 void ct_busy_join(const CtBusy *a, const CtBusy *b, CtBusy *out);
 double ct_busy_within(const CtBusy *busy, gint64 t0, gint64 t1);
-/* The longest stretch of the window with nothing in it. */
-gint64 ct_busy_widest_gap(const CtBusy *busy, gint64 t0, gint64 t1);
+/* The longest stretch of the window with nothing in it; 0 once as many blocks as the budget says
+ * were looked at (requests may overlap without end). */
+gint64 ct_busy_widest_gap(const CtBusy *busy, gint64 t0, gint64 t1, guint64 *budget);
 
 /* Since when nothing was busy before t; t itself when something was. */
 gint64 ct_busy_idle_since(const CtBusy *busy, gint64 t);
@@ -118,6 +119,7 @@ typedef struct {
     GHashTable *call_end;     /* tid -> end of the last outer call (gint64 *) */
     gpointer scratch;         /* of the scan in progress */
     guint hint;
+    guint64 gap_budget;
     double typical, limit;
     GHashTable *detail; /* request << 32 | pair -> CtDetail */
     guint n_detailed_slow, n_reference;

@@ -140,6 +140,7 @@ static void init(Work *w, CtTimeline *tl, CtEvidence *ev, gint64 section)
     d->helpers = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     ct_busy_init(&d->kernels);
     ct_busy_init(&d->copies);
+    d->gap_budget = 50 * 1000 * 1000;
     d->t0 = G_MAXINT64 / 4;
     d->t1 = G_MININT64 / 4;
     d->link_min = G_MAXUINT64;
