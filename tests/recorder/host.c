@@ -263,6 +263,17 @@ static void run_self(const char *self, int how)
     work(2);
 }
 
+/* Addresses that a fault may name: past a block that lives, and in one that was freed. */
+static void addresses(void)
+{
+    CUdeviceptr live = 0, freed = 0;
+    unsigned r = p_alloc(&live, 1 << 20);
+    r |= p_alloc(&freed, 1 << 22);
+    launch();
+    r |= p_free(freed);
+    printf("past 0x%llx\nfreed 0x%llx\n%u\n", live + (1 << 20) + 64, freed + 65536, r);
+}
+
 /* Below libc: no fork handler runs. */
 static void raw_clone(void)
 {
@@ -379,6 +390,8 @@ int main(int argc, char **argv)
         threads(n);
     else if (strcmp(mode, "crowd") == 0)
         crowd(n);
+    else if (strcmp(mode, "address") == 0)
+        addresses();
     else if (strcmp(mode, "clone") == 0)
         raw_clone();
     else if (strcmp(mode, "sandboxed") == 0)
