@@ -24,12 +24,21 @@ static gboolean named_onnx(const char *path)
     return ends(path, (const char *const[]){".onnx", NULL});
 }
 
+static gboolean has_gpu_code(const guint8 *data, gsize len)
+{
+    if (len < 4 || memcmp(data, "\177ELF", 4) != 0)
+        return FALSE;
+    g_autoptr(CtFatbin) f = ct_fatbin_read(data, len);
+    return f->present;
+}
+
 gboolean ct_model_is(const guint8 *data, gsize len, const char *path)
 {
     CtEngine engine;
     ct_engine_read(data, len, &engine);
     return engine.is_engine || named_engine(path) || named_onnx(path) ||
-           (ct_onnx_sniff(data, len) && !g_str_has_suffix(path, ".pb"));
+           (ct_onnx_sniff(data, len) && !g_str_has_suffix(path, ".pb")) ||
+           has_gpu_code(data, len);
 }
 
 static void engine_lines(GString *out, const CtEngine *e)
@@ -44,6 +53,25 @@ static void engine_lines(GString *out, const CtEngine *e)
                                e->version[1], e->version[2], e->version[3]);
     else
         g_string_append(out, "built by TensorRT: before 8.6 (the header does not say)\n");
+}
+
+static void architectures(GString *out, const char *what, const char *prefix, const GArray *list)
+{
+    if (!list->len)
+        return;
+    g_string_append_printf(out, "%s:", what);
+    for (guint i = 0; i < list->len; i++)
+        g_string_append_printf(out, " %s%u", prefix, g_array_index(list, guint32, i));
+    g_string_append_c(out, '\n');
+}
+
+static void program_lines(GString *out, const guint8 *data, gsize len)
+{
+    g_autoptr(CtFatbin) f = ct_fatbin_read(data, len);
+    architectures(out, "machine code", "sm_", f->cubin);
+    architectures(out, "ptx", "compute_", f->ptx);
+    if (f->damaged)
+        g_string_append(out, "problem: its section of GPU code is damaged\n");
 }
 
 static void value_lines(GString *out, const char *what, const GPtrArray *values)
@@ -98,8 +126,12 @@ char *ct_model_describe(const guint8 *data, gsize len, guint64 size, const char 
     g_strdelimit(shown, "\r\n", '?');
     ct_engine_read(data, len, &engine);
     gboolean onnx = !engine.is_engine && ct_onnx_sniff(data, len);
+    gboolean program = !engine.is_engine && !onnx && has_gpu_code(data, len);
     g_string_append_printf(out, "%s: %s\nsize: %" G_GUINT64_FORMAT " bytes\n",
-                           engine.is_engine ? "TensorRT engine" : onnx ? "ONNX model" : "Model file",
+                           engine.is_engine ? "TensorRT engine"
+                           : onnx           ? "ONNX model"
+                           : program        ? "GPU program"
+                                            : "Model file",
                            shown, size);
     if (engine.is_engine) {
         engine_lines(out, &engine);
@@ -108,6 +140,8 @@ char *ct_model_describe(const guint8 *data, gsize len, guint64 size, const char 
         onnx_lines(out, o, size <= len);
         if (named_engine(path))
             g_string_append(out, "problem: named like an engine, but it is an ONNX model\n");
+    } else if (program) {
+        program_lines(out, data, len);
     } else {
         const char *what = ct_model_looks_like(data, len);
         g_string_append_printf(out, "problem: not %s: %s\n",

@@ -53,10 +53,23 @@ CtOnnx *ct_onnx_read(const guint8 *data, gsize len);
 void ct_onnx_free(CtOnnx *onnx);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtOnnx, ct_onnx_free)
 
+/* ---- GPU code of a program or library ---- */
+
+typedef struct {
+    gboolean present;   /* it has a section of GPU code */
+    gboolean damaged;   /* cut or malformed: the lists are what came before */
+    GArray *cubin, *ptx; /* guint32, ascending: 90 for sm_90 and compute_90 */
+} CtFatbin;
+
+/* Touches headers only; a file of a gigabyte may be mapped. (transfer full) */
+CtFatbin *ct_fatbin_read(const guint8 *data, gsize len);
+void ct_fatbin_free(CtFatbin *fatbin);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtFatbin, ct_fatbin_free)
+
 /* ---- for people and for the parser `model-file` ---- */
 
 /* TRUE for what describes itself as an engine or a model, or is named like one. */
 gboolean ct_model_is(const guint8 *data, gsize len, const char *path);
-/* Lines "key: value"; the first is "TensorRT engine: PATH", "ONNX model: PATH" or
- * "Model file: PATH". (transfer full) */
+/* Lines "key: value"; the first is "TensorRT engine: PATH", "ONNX model: PATH", "GPU program: PATH"
+ * or "Model file: PATH". (transfer full) */
 char *ct_model_describe(const guint8 *data, gsize len, guint64 size, const char *path);

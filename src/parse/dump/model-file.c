@@ -22,6 +22,7 @@ static const struct {
 } titles[] = {
     {"TensorRT engine: ", "tensorrt-engine"},
     {"ONNX model: ", "onnx"},
+    {"GPU program: ", "gpu-program"},
     {"Model file: ", "other"},
 };
 
@@ -114,6 +115,11 @@ static void row(State *st, CtEmit *emit, const CtLine *line)
                                 CT_STR_BUF(value));
         else
             ct_emit_text(emit, line, st->subject, "model.tensorrt", value);
+    } else if (ct_str_eq(key, "machine code") || ct_str_eq(key, "ptx")) {
+        const char *fact = ct_str_eq(key, "ptx") ? "program.ptx" : "program.sm";
+        for (CtStr w = ct_str_token(&value); w.n; w = ct_str_token(&value))
+            ct_emit_text(emit, line, st->subject, fact, w);
+        return;
     } else if (ct_str_eq(key, "operator")) {
         CtStr rest = value, op = ct_str_token(&rest);
         if (is_dynamic_op(op))
