@@ -5,6 +5,7 @@
 
 #include "cli/capture-command.h"
 #include "cli/capture.h"
+#include "cli/check-baseline.h"
 #include "cli/check-print.h"
 #include "cli/cli.h"
 #include "cli/gather.h"
@@ -25,7 +26,8 @@ static void options_clear(Options *o)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
 
 /* Files and cases that were given are read; without any this machine is looked at. */
-static gboolean look(const Options *o, char **paths, char **command, CtGather *out, int *out_exit)
+static gboolean look(const Options *o, char **paths, char **command, CtGather *out,
+                     CtDiffPage *page, char **out_drift, int *out_exit)
 {
     if (*paths)
         return ct_gather("check", paths, o->capture.knowledge, out, out_exit);
@@ -33,8 +35,13 @@ static gboolean look(const Options *o, char **paths, char **command, CtGather *o
     g_autoptr(GPtrArray) files = ct_command_paths(command, none);
     g_autoptr(CtLiveCapture) taken =
         ct_capture_fetch("check", &o->capture, (const char *const *)files->pdata, out_exit);
-    return taken &&
-           ct_capture_read("check", &o->capture, taken, NULL, FALSE, out, out_exit);
+    if (!taken || !ct_capture_read("check", &o->capture, taken, NULL, FALSE, out, out_exit))
+        return FALSE;
+    /* A copied tree is another machine, and the baseline is of no process. */
+    if (!o->capture.sysroot && !o->capture.pid && !command && !o->json &&
+        g_strcmp0(o->format, "json") != 0)
+        *out_drift = ct_check_baseline(&o->capture, taken, page);
+    return TRUE;
 }
 
 static gboolean known_format(const Options *o, int *out_exit)
@@ -56,16 +63,30 @@ static int exit_of(const CtCheckList *list)
     return list->count[CT_CHECK_UNKNOWN] ? CT_EXIT_INCOMPLETE : CT_EXIT_NOTHING;
 }
 
+static CtDiffPage *drift_page(const Options *o, const CtCheckPrint *print, CtDiffPage *page)
+{
+    guint rows;
+    *page = (CtDiffPage){.lang = print->lang,
+                         .form = g_strcmp0(o->format, "md") == 0 ? CT_DIFF_MARKDOWN : CT_DIFF_TEXT,
+                         .before = ct_msg(print->lang, CT_MSG_DIFF_BASELINE),
+                         .now = ct_msg(print->lang, CT_MSG_DIFF_THIS_MACHINE)};
+    page->text.colour = print->colour;
+    ct_cli_screen(&page->text.columns, &rows);
+    return page;
+}
+
 static int check(const Options *o, char **paths, char **command)
 {
     g_autoptr(GError) error = NULL;
     g_auto(CtGather) gather = {0};
+    g_autofree char *drift = NULL;
     CtCheckPrint print = {.full = o->full};
+    CtDiffPage page;
     guint rows;
     int code = 0;
     if (!known_format(o, &code) || !ct_cli_lang("check", o->lang, &print.lang, &code) ||
         !ct_cli_colour("check", o->color, &print.colour, &code) ||
-        !look(o, paths, command, &gather, &code))
+        !look(o, paths, command, &gather, drift_page(o, &print, &page), &drift, &code))
         return code;
     const char *lang = print.lang == CT_LANG_ZH ? "zh" : "en";
     g_autoptr(CtDiagnosis) d = ct_diagnose(gather.ev, gather.kb, lang, &error);
@@ -77,7 +98,8 @@ static int check(const Options *o, char **paths, char **command)
                             : g_strcmp0(o->format, "md") == 0
                                 ? ct_check_markdown(list, print.lang)
                                 : ct_check_text(list, &print);
-    return ct_cli_print(text, exit_of(list));
+    g_autofree char *all = drift ? g_strconcat(text, "\n", drift, NULL) : NULL;
+    return ct_cli_print(all ? all : text, exit_of(list));
 }
 
 static int run(int argc, char **argv)
