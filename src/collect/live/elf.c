@@ -114,3 +114,79 @@ gboolean ct_elf_name(int fd, CtElfName *out)
     }
     return TRUE;
 }
+
+/* ---- what it needs ---- */
+
+#define MAX_NEEDED 256u
+#define MAX_STRING 1024u
+
+/* A string of the dynamic string table; NULL when it is not in the file. (transfer full) */
+static char *string_at(int fd, guint64 offset)
+{
+    char buf[MAX_STRING + 1];
+    gssize got = offset < G_MAXINT64 ? pread(fd, buf, MAX_STRING, (off_t)offset) : -1;
+    if (got <= 0)
+        return NULL;
+    buf[got] = '\0';
+    for (char *p = buf; *p; p++)
+        if (!g_ascii_isgraph(*p) && (guchar)*p < 0x80)
+            *p = '?';
+    return g_utf8_make_valid(buf, -1);
+}
+
+static guint64 string_table(int fd, const Elf64_Phdr *ph, guint n, const Elf64_Phdr *dyn)
+{
+    guint64 offset;
+    for (guint i = 0; i < MAX_DYNAMIC && (i + 1) * sizeof(Elf64_Dyn) <= dyn->p_filesz; i++) {
+        Elf64_Dyn d;
+        if (!at(fd, &d, sizeof(d), dyn->p_offset + i * sizeof(d)) || d.d_tag == DT_NULL)
+            break;
+        if (d.d_tag == DT_STRTAB && to_offset(ph, n, d.d_un.d_ptr, &offset))
+            return offset;
+    }
+    return 0;
+}
+
+static void needs_of(int fd, const Elf64_Phdr *dyn, guint64 strings, CtElfNeeds *out)
+{
+    for (guint i = 0; i < MAX_DYNAMIC && (i + 1) * sizeof(Elf64_Dyn) <= dyn->p_filesz; i++) {
+        Elf64_Dyn d;
+        if (!at(fd, &d, sizeof(d), dyn->p_offset + i * sizeof(d)) || d.d_tag == DT_NULL)
+            return;
+        if (d.d_un.d_val > G_MAXUINT32)
+            continue;
+        if (d.d_tag == DT_NEEDED && out->needed->len < MAX_NEEDED) {
+            char *name = string_at(fd, strings + d.d_un.d_val);
+            if (name)
+                g_ptr_array_add(out->needed, name);
+        } else if (d.d_tag == DT_RUNPATH || (d.d_tag == DT_RPATH && !out->runpath)) {
+            g_free(out->runpath);
+            out->runpath = string_at(fd, strings + d.d_un.d_val);
+        }
+    }
+}
+
+void ct_elf_needs(int fd, CtElfNeeds *out)
+{
+    Elf64_Ehdr e;
+    Elf64_Phdr ph[MAX_HEADERS];
+    *out = (CtElfNeeds){.needed = g_ptr_array_new_with_free_func(g_free)};
+    if (!at(fd, &e, sizeof(e), 0) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
+        e.e_ident[EI_DATA] != ELFDATA2LSB || e.e_ident[EI_CLASS] != ELFCLASS64 ||
+        e.e_phentsize != sizeof(Elf64_Phdr))
+        return;
+    guint n = MIN((guint)e.e_phnum, MAX_HEADERS);
+    if (!n || !at(fd, ph, n * sizeof(ph[0]), e.e_phoff))
+        return;
+    for (guint i = 0; i < n; i++) {
+        guint64 strings = ph[i].p_type == PT_DYNAMIC ? string_table(fd, ph, n, &ph[i]) : 0;
+        if (strings)
+            needs_of(fd, &ph[i], strings, out);
+    }
+}
+
+void ct_elf_needs_clear(CtElfNeeds *needs)
+{
+    g_clear_pointer(&needs->needed, g_ptr_array_unref);
+    g_clear_pointer(&needs->runpath, g_free);
+}
