@@ -44,9 +44,9 @@ static void add_event(CtEvidence *ev, gint64 section, guint line, const char *ki
 
 static void step_event(CtEvidence *ev, gint64 section, const CtStep *s, guint index, gboolean first)
 {
-    g_autofree char *text =
-        g_strdup_printf("%s: %s%s%s", s->name, ct_fault_title(s->why.fault),
-                        s->why.text ? ": " : "", s->why.text ? s->why.text : "");
+    g_autofree char *text = g_strdup_printf(
+        "%s: %s%s%s", s->name, ct_term(CT_LANG_EN, "fault", ct_fault_id(s->why.fault)),
+        s->why.text ? ": " : "", s->why.text ? s->why.text : "");
     double e = isfinite(s->c.rel_rms) ? s->c.rel_rms : 0;
     add_event(ev, section, index + 1, "tensor-fault", ct_fault_id(s->why.fault), s->name, text,
               json_pack("{s:s, s:b, s:b, s:f, s:f, s:s, s:s}", "operation", s->op ? s->op : "",
@@ -80,11 +80,11 @@ void ct_compare_evidence(const CtSteps *s, const CtComparePrint *p, CtEvidence *
                       text, NULL);
         }
     }
-    g_autofree char *verdict = ct_compare_verdict(s);
+    g_autofree char *verdict = ct_compare_verdict(s, p, CT_LANG_EN);
     if (p->ref && differ)
         add_event(ev, section, s->steps->len + 1, "accuracy-mismatch", "compare", NULL, verdict,
                   NULL);
-    else if (p->ref && ct_compare_passed(s))
+    else if (p->ref && ct_compare_passed(s, p))
         add_event(ev, section, s->steps->len + 1, "accuracy-ok", "compare", NULL, verdict, NULL);
     ct_evidence_end_section(ev, section, s->steps->len + 1, NULL, CT_OK, NULL);
     ct_evidence_flush(ev);

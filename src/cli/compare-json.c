@@ -147,7 +147,16 @@ static json_t *step_json(const CtStep *s, guint index, const CtComparePrint *p)
     return o;
 }
 
-int ct_compare_print_json(const CtSteps *s, const CtComparePrint *p)
+static gboolean print(json_t *root)
+{
+    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(root);
+    gboolean ok = text && printf("%s\n", text) >= 0 && fflush(stdout) == 0;
+    free(text);
+    return ok;
+}
+
+gboolean ct_compare_print_json(const CtSteps *s, const CtComparePrint *p)
 {
     json_t *tensors = json_array(), *notes = json_array(), *extra = json_array();
     for (guint i = 0; i < s->steps->len; i++)
@@ -156,20 +165,34 @@ int ct_compare_print_json(const CtSteps *s, const CtComparePrint *p)
         json_array_append_new(notes, json_string(s->notes->pdata[i]));
     for (guint i = 0; i < s->extra->len; i++)
         json_array_append_new(extra, json_string(s->extra->pdata[i]));
-    gboolean pass = p->ref ? ct_compare_passed(s) : s->first_bad < 0 && s->n_failed == 0;
+    gboolean pass = ct_compare_passed(s, p);
     json_t *root = json_pack("{s:s, s:o, s:s, s:s, s:b, s:i, s:i, s:o, s:o, s:o, s:o}", "schema",
                              "cutriage.compare/1", "ref", optional(p->ref), "test", p->test, "rule",
                              p->rule == CT_RULE_SUM ? "numpy" : "polygraphy", "pass", pass,
                              "compared", (int)s->n_compared, "of", (int)s->steps->len, "first_bad",
                              s->first_bad >= 0 ? json_integer(s->first_bad + 1) : json_null(),
                              "tensors", tensors, "only_in_test", extra, "notes", notes);
-    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(root);
-    if (!text)
-        return CT_EXIT_FAILED;
-    int code = printf("%s\n", text) < 0 || fflush(stdout) ? CT_EXIT_FAILED
-               : pass                                     ? CT_EXIT_NOTHING
-                                                          : CT_EXIT_FOUND;
-    free(text);
-    return code;
+    return print(root);
+}
+
+static json_t *runs_tensor(const CtRunsTensor *t, guint index)
+{
+    return json_pack("{s:i, s:s, s:o, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "place",
+                     (int)index + 1, "name", t->name, "shape", optional(t->shape), "missing",
+                     t->missing, "groups", (int)t->groups, "differing", count(t->differing), "of",
+                     count(t->n), "not_finite", count(t->nonfinite), "max_abs", real(t->max_abs),
+                     "rel_rms", real(t->rel_rms), "at", optional(t->where));
+}
+
+gboolean ct_compare_print_json_runs(const CtRuns *r)
+{
+    json_t *tensors = json_array();
+    for (guint i = 0; i < r->tensors->len; i++)
+        json_array_append_new(tensors, runs_tensor(r->tensors->pdata[i], i));
+    return print(json_pack("{s:s, s:b, s:i, s:i, s:i, s:o, s:o, s:o, s:o}", "schema",
+                           "cutriage.compare-runs/1", "pass", !r->n_differ && !r->n_missing, "runs",
+                           (int)r->n_runs, "differ", (int)r->n_differ, "missing", (int)r->n_missing,
+                           "first", r->first >= 0 ? json_integer(r->first + 1) : json_null(),
+                           "kind", optional(r->kind), "text", optional(r->text), "tensors",
+                           tensors));
 }

@@ -11,47 +11,45 @@ static gboolean of_precision(CtFault f)
            f == CT_FAULT_TYPE || f == CT_FAULT_SATURATION || f == CT_FAULT_COARSE_SCALE;
 }
 
-static const char *advice(CtFault f)
+/* CT_N_MSGS: nothing to say. */
+static CtMsg advice(CtFault f, gboolean at_input)
 {
     switch (f) {
     case CT_FAULT_OVERFLOW:
-        return "Scale down before this tensor, keep it in FP32, or use BF16 for its range.";
+        return CT_MSG_CMP_DO_OVERFLOW;
     case CT_FAULT_ABSORPTION:
-        return "Keep the sum, and the tensors that it is made of, in FP32; or bring both to one "
-               "scale.";
+        return CT_MSG_CMP_DO_ABSORPTION;
     case CT_FAULT_SATURATION:
     case CT_FAULT_COARSE_SCALE:
-        return "Calibrate again with data of the real range, or leave this tensor unquantised.";
+        return CT_MSG_CMP_DO_QUANTISE;
     case CT_FAULT_MASK:
-        return "Write the mask as -1e4 (or the lowest number of the type, added once) in the "
-               "model.";
+        return CT_MSG_CMP_DO_MASK;
     case CT_FAULT_EPS:
-        return "Raise the epsilon to 1e-5 or more, or keep the norm in FP32.";
+        return CT_MSG_CMP_DO_EPS;
     case CT_FAULT_LAYOUT:
-        return "Permute at the place that hands this tensor over; compare with --layout to "
-               "confirm.";
+        return CT_MSG_CMP_DO_LAYOUT;
     case CT_FAULT_CHANNELS:
+        return at_input ? CT_MSG_CMP_DO_PREPARE : CT_MSG_CMP_DO_ORDER;
     case CT_FAULT_SCALE:
-        return "Make preprocessing of both sides the same: channel order, mean, scale.";
+        return at_input ? CT_MSG_CMP_DO_PREPARE : CT_MSG_CMP_DO_SCALE;
     case CT_FAULT_SHIFT:
     case CT_FAULT_PERMUTED:
-        return "Look at padding, strides, offsets and the order of the batch in the code around "
-               "it.";
+        return CT_MSG_CMP_DO_ORDER;
     case CT_FAULT_NAN_INPUT:
-        return "Look at what makes the input: the model is not at fault.";
+        return CT_MSG_CMP_DO_NAN_INPUT;
     case CT_FAULT_NAN_WEIGHT:
-        return "Look at the checkpoint and its conversion: the weights themselves are not finite.";
+        return CT_MSG_CMP_DO_NAN_WEIGHT;
     case CT_FAULT_UNDEFINED:
-        return "Guard the operation (clamp its input), or look at what should keep it in range.";
+        return CT_MSG_CMP_DO_UNDEFINED;
     case CT_FAULT_RACE:
     case CT_FAULT_CONSTANT:
-        return "Run compute-sanitizer (racecheck, initcheck), and `cutriage compare --runs`.";
+        return CT_MSG_CMP_DO_RACE;
     case CT_FAULT_TF32:
-        return "Compare once with NVIDIA_TF32_OVERRIDE=0; if it agrees then, accept 1e-3.";
+        return CT_MSG_CMP_DO_TF32;
     case CT_FAULT_TYPE:
-        return "Nothing is broken: set tolerances that the type can hold, or use a wider type.";
+        return CT_MSG_CMP_DO_TYPE;
     default:
-        return NULL;
+        return CT_N_MSGS;
     }
 }
 
@@ -64,10 +62,11 @@ static gboolean can_be_given(const char *name)
     return !strpbrk(name, ",:\"'$`\\\n");
 }
 
-static void flags(GString *out, const GPtrArray *steps, gboolean layers)
+static void flags(CtSheet *sheet, const GPtrArray *steps, gboolean layers)
 {
-    GString *precisions = g_string_new(NULL), *types = g_string_new(NULL);
+    g_autoptr(GString) precisions = g_string_new(NULL), types = g_string_new(NULL);
     guint left_out = 0;
+    CtLang lang = sheet->lang;
     for (guint i = 0; i < steps->len; i++) {
         const CtStep *s = steps->pdata[i];
         const char *name = s->node ? s->node : s->name;
@@ -78,45 +77,39 @@ static void flags(GString *out, const GPtrArray *steps, gboolean layers)
         g_string_append_printf(precisions, "%s%s:fp32", precisions->len ? "," : "", name);
         g_string_append_printf(types, "%s%s:fp32", types->len ? "," : "", name);
     }
-    g_string_append(out, "    TensorRT up to 10 (weakly typed): build with\n");
+    ct_sheet_add(sheet, CT_SHEET_ITEM, ct_msg(lang, CT_MSG_CMP_TRT10));
     if (precisions->len)
-        g_string_append_printf(out,
-                               "      trtexec --fp16 --precisionConstraints=obey \\\n"
-                               "        \"--layerPrecisions=%s\" \\\n"
-                               "        \"--layerOutputTypes=%s\"\n",
-                               precisions->str, types->str);
-    g_string_append(out, "      in code: BuilderFlag::kOBEY_PRECISION_CONSTRAINTS, and setPrecision "
-                         "and setOutputType\n      with kFLOAT on these layers\n");
-    if (left_out)
-        g_string_append_printf(out, "      %u of the names hold commas, colons or quotes, which the "
-                                    "flags cannot carry: set them in code\n",
-                               left_out);
+        ct_sheet_take(sheet, CT_SHEET_CODE,
+                      g_strdup_printf("      trtexec --fp16 --precisionConstraints=obey \\\n"
+                                      "        \"--layerPrecisions=%s\" \\\n"
+                                      "        \"--layerOutputTypes=%s\"\n",
+                                      precisions->str, types->str));
+    ct_sheet_add(sheet, CT_SHEET_SUB, ct_msg(lang, CT_MSG_CMP_TRT10_CODE));
+    if (left_out) {
+        g_autofree char *n = g_strdup_printf("%u", left_out);
+        ct_sheet_take(sheet, CT_SHEET_SUB, ct_msgf(lang, CT_MSG_CMP_TRT10_NAMES, n, NULL));
+    }
     if (layers)
-        g_string_append(out, "      layers of an engine are often fused: name the ONNX nodes that "
-                             "stand in the layer's name\n");
+        ct_sheet_add(sheet, CT_SHEET_SUB, ct_msg(lang, CT_MSG_CMP_TRT10_FUSED));
     else if (!((const CtStep *)steps->pdata[0])->node)
-        g_string_append(out, "      these are names of tensors: a layer is named like its ONNX node; "
-                             "give the model with --onnx\n");
-    g_string_free(precisions, TRUE);
-    g_string_free(types, TRUE);
+        ct_sheet_add(sheet, CT_SHEET_SUB, ct_msg(lang, CT_MSG_CMP_TRT10_TENSORS));
 }
 
-static void casts(GString *out, const CtSteps *all, const GPtrArray *steps)
+static void casts(CtSheet *sheet, const CtSteps *all, const GPtrArray *steps)
 {
-    g_string_append(out, "    TensorRT 11, and strongly typed networks before: the types of the ONNX "
-                         "file count and there\n      are no precision flags. Change the file:\n");
+    ct_sheet_add(sheet, CT_SHEET_ITEM, ct_msg(sheet->lang, CT_MSG_CMP_TRT11));
     for (guint i = 0; i < steps->len; i++) {
         const CtStep *s = steps->pdata[i];
-        GString *in = g_string_new(NULL);
+        g_autoptr(GString) in = g_string_new(NULL);
         for (guint k = 0; s->inputs && k < s->inputs->len && k < NAMED; k++) {
             const CtStep *from = all->steps->pdata[g_array_index(s->inputs, guint, k)];
             g_string_append_printf(in, "%s'%s'", k ? ", " : "", from->name);
         }
-        g_string_append_printf(out, "      %s%s%s: Cast to FLOAT on %s%s, its weights as FLOAT, Cast "
-                                    "'%s' back to FLOAT16\n",
-                               s->node ? "node '" : "what writes '", s->node ? s->node : s->name, "'",
-                               in->len ? "" : "its inputs", in->str, s->name);
-        g_string_free(in, TRUE);
+        ct_sheet_take(sheet, CT_SHEET_SUB,
+                      ct_msgf(sheet->lang, s->node ? CT_MSG_CMP_CAST_NODE : CT_MSG_CMP_CAST_TENSOR,
+                              s->node ? s->node : s->name,
+                              in->len ? in->str : ct_msg(sheet->lang, CT_MSG_CMP_ITS_INPUTS),
+                              s->name, NULL));
     }
 }
 
@@ -137,32 +130,50 @@ static GPtrArray *to_widen(const CtSteps *s, guint *more)
     return out;
 }
 
-char *ct_compare_remedy(const CtSteps *s, int trt)
+/* Under one heading, which is only there when something follows. */
+static void heading(CtSheet *sheet, gboolean *told)
 {
-    GString *out = g_string_new(NULL);
-    gboolean told[CT_N_FAULTS] = {FALSE};
+    if (!*told)
+        ct_sheet_add(sheet, CT_SHEET_HEADING, ct_msg(sheet->lang, CT_MSG_CMP_DO));
+    *told = TRUE;
+}
+
+static void add_advice(CtSheet *sheet, const CtSteps *s, gboolean *headed)
+{
+    gboolean told[CT_N_MSGS] = {FALSE};
     for (guint i = 0; i < s->steps->len; i++) {
         const CtStep *step = s->steps->pdata[i];
-        CtFault f = step->why.fault;
-        if (!(step->bad || step->loss) || f == CT_FAULT_NONE)
+        if (!(step->bad || step->loss))
             continue;
-        if (advice(f) && !told[f])
-            g_string_append_printf(out, "  %s\n", advice(f));
-        told[f] = TRUE;
+        CtMsg m = advice(step->why.fault, ct_compare_at_input(s, i));
+        if (m == CT_N_MSGS || told[m])
+            continue;
+        told[m] = TRUE;
+        heading(sheet, headed);
+        ct_sheet_add(sheet, CT_SHEET_ITEM, ct_msg(sheet->lang, m));
     }
+}
+
+void ct_compare_remedy(CtSheet *sheet, const CtSteps *s, int trt)
+{
+    gboolean headed = FALSE;
     guint more = 0;
+    add_advice(sheet, s, &headed);
     g_autoptr(GPtrArray) wide = to_widen(s, &more);
-    if (wide->len) {
-        g_string_append(out, "  Higher precision for what makes:");
-        for (guint i = 0; i < wide->len; i++)
-            g_string_append_printf(out, " %s", ((const CtStep *)wide->pdata[i])->name);
-        if (more)
-            g_string_append_printf(out, " and %u more", more);
-        g_string_append_c(out, '\n');
-        if (trt <= 10)
-            flags(out, wide, s->layers);
-        if (trt == 0 || trt >= 11)
-            casts(out, s, wide);
+    if (!wide->len)
+        return;
+    heading(sheet, &headed);
+    g_autoptr(GString) list = g_string_new(NULL);
+    for (guint i = 0; i < wide->len; i++)
+        g_string_append_printf(list, "%s%s", i ? " " : "", ((const CtStep *)wide->pdata[i])->name);
+    if (more) {
+        g_autofree char *n = g_strdup_printf("%u", more);
+        g_autofree char *rest = ct_msgf(sheet->lang, CT_MSG_CMP_MORE, n, NULL);
+        g_string_append_printf(list, " %s", rest);
     }
-    return g_string_free(out, out->len == 0);
+    ct_sheet_take(sheet, CT_SHEET_ITEM, ct_msgf(sheet->lang, CT_MSG_CMP_WIDER, list->str, NULL));
+    if (trt <= 10)
+        flags(sheet, wide, s->layers);
+    if (trt == 0 || trt >= 11)
+        casts(sheet, s, wide);
 }

@@ -7,10 +7,14 @@
 #include "cli/cli.h"
 #include "cli/compare-print.h"
 
+typedef enum { FORM_TEXT, FORM_JSON, FORM_MARKDOWN, FORM_HTML, FORM_CSV } Form;
+
 typedef struct {
-    char *atol, *rtol, *rule, *dtype, *shape, *layout, *map, *onnx, *save, *trt;
+    char *atol, *rtol, *rule, *dtype, *shape, *layout, *map, *onnx, *save, *trt, *format, *lang;
     gboolean full, exact, first_bad, runs, by_order, json, csv, all, force;
     int top_k;
+    Form form;
+    CtLang language;
 } Options;
 
 static gboolean tolerance(const char *name, const char *text, gboolean *has, double *out, int *code)
@@ -126,6 +130,38 @@ static gboolean save(const Options *opt, CtEvidence *ev, int *code)
     return FALSE;
 }
 
+static gboolean print_sheet(const Options *opt, const CtSheet *sheet)
+{
+    if (opt->form == FORM_TEXT)
+        return ct_compare_print_sheet(sheet);
+    g_autofree char *text =
+        opt->form == FORM_HTML ? ct_sheet_html(sheet) : ct_sheet_markdown(sheet);
+    return ct_cli_print(text, CT_EXIT_NOTHING) == CT_EXIT_NOTHING;
+}
+
+static int exit_code(gboolean written, gboolean passed)
+{
+    return !written ? CT_EXIT_FAILED : passed ? CT_EXIT_NOTHING : CT_EXIT_FOUND;
+}
+
+static gboolean choose_form(Options *o, int *code)
+{
+    static const char *const names[] = {"text", "json", "md", "html", "csv", NULL};
+    const char *asked = o->format ? o->format : o->json ? "json" : o->csv ? "csv" : "text";
+    if ((o->json && !g_str_equal(asked, "json")) || (o->csv && !g_str_equal(asked, "csv")) ||
+        (o->json && o->csv)) {
+        *code = ct_cli_usage("compare", "--json, --csv and --format exclude each other");
+        return FALSE;
+    }
+    for (int i = 0; names[i]; i++)
+        if (g_str_equal(asked, names[i])) {
+            o->form = (Form)i;
+            return TRUE;
+        }
+    *code = ct_cli_usage("compare", "--format %s: known are text, json, md, html and csv", asked);
+    return FALSE;
+}
+
 static int compare_runs(const Options *opt, const CtReadOptions *read, int argc, char **argv)
 {
     int code = 0;
@@ -146,7 +182,16 @@ static int compare_runs(const Options *opt, const CtReadOptions *read, int argc,
         if (!save(opt, ev, &code))
             return code;
     }
-    return ct_compare_print_runs(runs, opt->json);
+    gboolean ok;
+    if (opt->form == FORM_JSON) {
+        ok = ct_compare_print_json_runs(runs);
+    } else if (opt->form == FORM_CSV) {
+        ok = ct_compare_print_csv_runs(runs);
+    } else {
+        g_autoptr(CtSheet) sheet = ct_compare_sheet_runs(runs, opt->language);
+        ok = print_sheet(opt, sheet);
+    }
+    return exit_code(ok, !runs->n_differ && !runs->n_missing);
 }
 
 static int finish(const Options *opt, CtSteps *s, const CtComparePrint *p, CtStepOptions *o)
@@ -163,9 +208,16 @@ static int finish(const Options *opt, CtSteps *s, const CtComparePrint *p, CtSte
         if (!save(opt, ev, &code))
             return code;
     }
-    if (opt->json)
-        return ct_compare_print_json(s, p);
-    return opt->csv ? ct_compare_print_csv(s, p) : ct_compare_print_text(s, p);
+    gboolean ok;
+    if (opt->form == FORM_JSON) {
+        ok = ct_compare_print_json(s, p);
+    } else if (opt->form == FORM_CSV) {
+        ok = ct_compare_print_csv(s);
+    } else {
+        g_autoptr(CtSheet) sheet = ct_compare_sheet(s, p);
+        ok = print_sheet(opt, sheet);
+    }
+    return exit_code(ok, ct_compare_passed(s, p));
 }
 
 static int compare(const Options *opt, const CtReadOptions *read, CtStepOptions *o, int argc,
@@ -177,6 +229,7 @@ static int compare(const Options *opt, const CtReadOptions *read, CtStepOptions 
                         .all = opt->all,
                         .full = o->compare.full,
                         .rule = o->compare.rule,
+                        .lang = opt->language,
                         .trt = opt->trt ? atoi(opt->trt) : 0};
     g_autoptr(CtTensorSet) test = open_set(p.test, read, &code);
     if (!test)
@@ -224,8 +277,12 @@ static int run(int argc, char **argv)
          "FILE"},
         {"by-order", 0, 0, G_OPTION_ARG_NONE, &opt.by_order, "Pair the rest by their order", NULL},
         {"all", 0, 0, G_OPTION_ARG_NONE, &opt.all, "Show every tensor", NULL},
-        {"json", 0, 0, G_OPTION_ARG_NONE, &opt.json, "Print JSON", NULL},
-        {"csv", 0, 0, G_OPTION_ARG_NONE, &opt.csv, "Print CSV", NULL},
+        {"json", 0, 0, G_OPTION_ARG_NONE, &opt.json, "The same as --format json", NULL},
+        {"csv", 0, 0, G_OPTION_ARG_NONE, &opt.csv, "The same as --format csv", NULL},
+        {"format", 0, 0, G_OPTION_ARG_STRING, &opt.format, "text (default), json, md, html or csv",
+         "FORM"},
+        {"lang", 0, 0, G_OPTION_ARG_STRING, &opt.lang, "Language: en or zh (default: the locale's)",
+         "LANG"},
         {"output", 'o', 0, G_OPTION_ARG_FILENAME, &opt.save, "Save the results as a case", "CASE"},
         {"force", 0, 0, G_OPTION_ARG_NONE, &opt.force, "Overwrite the case", NULL},
         {NULL},
@@ -239,15 +296,16 @@ static int run(int argc, char **argv)
                     "  cutriage compare --first-bad fp32/ fp16/\n"
                     "  cutriage compare --first-bad --onnx model.onnx ref.json trt.json\n"
                     "  cutriage compare --first-bad dump/\n"
-                    "  cutriage compare --runs run1/ run2/ run3/\n",
+                    "  cutriage compare --runs run1/ run2/ run3/\n"
+                    "  cutriage compare --format html ref.npz test.npz > numbers.html\n",
         .notes = "Exit code: 0 equal within tolerance, 1 different, 2 usage, 4 failed. NaN never\n"
                  "passes; a tensor that is missing or cannot be read fails the comparison.",
         .entries = entries,
     };
     if (!ct_cli_options(&help, &argc, &argv, &code))
         return code;
-    if (opt.json && opt.csv)
-        return ct_cli_usage("compare", "--json and --csv exclude each other");
+    if (!choose_form(&opt, &code) || !ct_cli_lang("compare", opt.lang, &opt.language, &code))
+        return code;
     if (opt.runs ? argc < 3 : argc != 3 && !(argc == 2 && opt.first_bad))
         return ct_cli_usage("compare", "%s",
                             opt.runs    ? "--runs needs two or more paths"
@@ -260,8 +318,8 @@ static int run(int argc, char **argv)
             opt.runs ? compare_runs(&opt, &read, argc, argv) : compare(&opt, &read, &o, argc, argv);
     if (o.map)
         g_hash_table_unref(o.map);
-    char *const owned[] = {opt.atol,   opt.rtol, opt.rule, opt.dtype, opt.shape,
-                           opt.layout, opt.map,  opt.onnx, opt.save, opt.trt};
+    char *const owned[] = {opt.atol, opt.rtol, opt.rule, opt.dtype, opt.shape,  opt.layout,
+                           opt.map,  opt.onnx, opt.save, opt.trt,   opt.format, opt.lang};
     for (gsize i = 0; i < G_N_ELEMENTS(owned); i++)
         g_free(owned[i]);
     return code;

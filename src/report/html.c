@@ -174,17 +174,22 @@ static void labelled(GString *out, const CtReport *r, CtMsg id, const char *text
     g_string_append(out, "</p>\n");
 }
 
-char *ct_report_html(const CtReport *r)
+void ct_html_begin(GString *out, CtLang lang, const char *title)
 {
-    GString *out = g_string_new("<!DOCTYPE html>\n");
-    const CtReportCause *lead = ct_report_lead(r);
     g_string_append_printf(out,
-                           "<html lang=\"%s\"><head><meta charset=\"utf-8\">"
+                           "<!DOCTYPE html>\n<html lang=\"%s\"><head><meta charset=\"utf-8\">"
                            "<meta name=\"viewport\" content=\"width=device-width\">"
                            "<style>%s</style>",
-                           r->lang == CT_LANG_ZH ? "zh-Hans" : "en", style);
-    tag(out, "title", "", r->verdict_cause);
+                           lang == CT_LANG_ZH ? "zh-Hans" : "en", style);
+    tag(out, "title", "", title);
     g_string_append(out, "</head><body>\n");
+}
+
+char *ct_report_html(const CtReport *r)
+{
+    GString *out = g_string_new(NULL);
+    const CtReportCause *lead = ct_report_lead(r);
+    ct_html_begin(out, r->lang, r->verdict_cause);
     tag(out, "h1", r->outcome == CT_REPORT_FOUND ? " class=\"fault\"" : "", r->verdict_cause);
     g_string_append_c(out, '\n');
     labelled(out, r, CT_MSG_SURE, r->verdict_sure);

@@ -10,7 +10,7 @@
 
 #define EVIDENCE_MAX 12u
 
-static void escaped(GString *out, const char *text)
+void ct_markdown_escape(GString *out, const char *text)
 {
     for (const char *p = text; *p; p++) {
         if (strchr("\\`*_[]<>|#~", *p))
@@ -37,7 +37,7 @@ static void list(GString *out, const CtReport *r, CtMsg id, const GPtrArray *tex
         if (i == 0)
             heading(out, ct_msg(r->lang, id));
         g_string_append_printf(out, "%u. ", i + 1);
-        escaped(out, g_ptr_array_index(texts, i));
+        ct_markdown_escape(out, g_ptr_array_index(texts, i));
         g_string_append_c(out, '\n');
     }
 }
@@ -54,7 +54,7 @@ static void evidence(GString *out, const CtReport *r, CtMsg id, const GPtrArray 
             code(out, line->place);
             g_string_append_c(out, ' ');
         }
-        escaped(out, line->text);
+        ct_markdown_escape(out, line->text);
         g_string_append_c(out, '\n');
         if (line->quote && !g_str_equal(line->quote, line->text)) {
             g_string_append(out, "  ");
@@ -72,7 +72,7 @@ static void tests(GString *out, const CtReport *r, const CtReportCause *lead)
         g_autofree char *say = ct_text_clean(t->say);
         if (i == 0)
             heading(out, ct_msg(r->lang, CT_MSG_NEXT_TEST));
-        escaped(out, say);
+        ct_markdown_escape(out, say);
         g_string_append_printf(out, "%s%s%s\n", *cost ? " (" : "", cost, *cost ? ")" : "");
         if (t->run && *t->run) {
             g_autofree char *run = ct_text_clean(t->run);
@@ -82,9 +82,9 @@ static void tests(GString *out, const CtReport *r, const CtReportCause *lead)
             const CtOutcome *o = g_ptr_array_index(t->outcomes, k);
             g_autofree char *when = ct_text_clean(o->when);
             g_string_append(out, "- ");
-            escaped(out, when);
+            ct_markdown_escape(out, when);
             g_string_append(out, ": **");
-            escaped(out, ct_report_title(r, o->cause));
+            ct_markdown_escape(out, ct_report_title(r, o->cause));
             g_string_append(out, "**\n");
         }
         g_string_append_c(out, '\n');
@@ -99,7 +99,7 @@ static void candidates(GString *out, const CtReport *r)
         if (i == from)
             heading(out, ct_msg(r->lang, CT_MSG_CANDIDATES));
         g_string_append_printf(out, "- %s ", c->percent);
-        escaped(out, c->title);
+        ct_markdown_escape(out, c->title);
         g_string_append_c(out, '\n');
     }
 }
@@ -107,11 +107,11 @@ static void candidates(GString *out, const CtReport *r)
 static void table_row(GString *out, const char *a, const char *b, const char *c)
 {
     g_string_append(out, "| ");
-    escaped(out, a);
+    ct_markdown_escape(out, a);
     g_string_append(out, " | ");
-    escaped(out, b);
+    ct_markdown_escape(out, b);
     g_string_append(out, " | ");
-    escaped(out, c);
+    ct_markdown_escape(out, c);
     g_string_append(out, " |\n");
 }
 
@@ -150,17 +150,17 @@ char *ct_report_markdown(const CtReport *r)
     GString *out = g_string_new(NULL);
     const CtReportCause *lead = ct_report_lead(r);
     g_string_append(out, "## ");
-    escaped(out, r->verdict_cause);
+    ct_markdown_escape(out, r->verdict_cause);
     g_string_append_printf(out, "\n\n**%s** ", ct_msg(r->lang, CT_MSG_SURE));
-    escaped(out, r->verdict_sure);
+    ct_markdown_escape(out, r->verdict_sure);
     g_string_append_printf(out, "  \n**%s** ", ct_msg(r->lang, CT_MSG_DO_NOW));
-    escaped(out, r->verdict_now);
+    ct_markdown_escape(out, r->verdict_now);
     for (guint i = 0; i < r->incidents->len; i++) {
         g_autofree char *line = ct_report_incident_line(r, i);
         if (!line)
             continue;
         g_string_append(out, "  \n");
-        escaped(out, line);
+        ct_markdown_escape(out, line);
     }
     g_string_append_c(out, '\n');
     if (lead) {

@@ -84,3 +84,7 @@ void ct_report_build_verdict(CtReport *report);
 char *ct_report_incident_line(const CtReport *report, guint index);
 /* "2026-11-03 14:22:07", NULL when it is not known. (transfer full) */
 char *ct_report_time(gint64 t_ns);
+/* So that text of files can neither format nor link. */
+void ct_markdown_escape(GString *out, const char *text);
+/* Head of a page up to the opening of its body; it loads nothing from anywhere. */
+void ct_html_begin(GString *out, CtLang lang, const char *title);

@@ -232,9 +232,9 @@ static void use(CtSteps *s, Graph *g)
         }
     }
     if (known == 0) {
-        g_ptr_array_add(s->notes,
-                        g_strdup("no tensor of the files has a name of the graph: the order "
-                                 "of the files is used"));
+        ct_steps_note(
+            s, "no tensor of the files has a name of the graph: the order of the files is used",
+            "文件中没有任何张量与图中的名称相符：采用文件的顺序");
         return;
     }
     sort_graph = g;

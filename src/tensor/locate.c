@@ -87,19 +87,19 @@ static void why_type(const CtStep *s, CtWhy *out)
     double eps = ct_dtype_eps(s->effective), e = s->c.rel_rms;
     gboolean tf32 = s->effective == CT_F32 && e > 2e-5 && e < 3e-3;
     if (tf32)
-        *out =
-            (CtWhy){CT_FAULT_TF32,
-                    g_strdup_printf("an error of %.2g everywhere: numbers with 10 bits (TF32, or "
-                                    "FP16 within) and not the 23 of FP32",
-                                    e),
-                    1, e};
+        ct_why_set(
+            out, CT_FAULT_TF32, 1, e,
+            "an error of %.2g everywhere: numbers with 10 bits (TF32, or "
+            "FP16 within) and not the 23 of FP32",
+            "处处有 %.2g 的误差：数值只有 10 位尾数（TF32，或内部为 FP16），而不是 FP32 的 23 位",
+            e);
     else if (eps > 0 && e < 60 * eps)
-        *out = (CtWhy){CT_FAULT_TYPE,
-                       g_strdup_printf("an error of %.2g is %.1f steps of %s: rounding that grows",
-                                       e, e / eps, ct_dtype_name(s->effective)),
-                       1, e};
+        ct_why_set(out, CT_FAULT_TYPE, 1, e,
+                   "an error of %.2g is %.1f steps of %s: rounding that grows",
+                   "%.2g 的误差相当于 %.1f 个 %s 步长：逐步增大的舍入误差", e, e / eps,
+                   ct_dtype_name(s->effective));
     else
-        *out = (CtWhy){CT_FAULT_UNKNOWN, NULL, 0, 0};
+        *out = (CtWhy){.fault = CT_FAULT_UNKNOWN};
 }
 
 static void explain(const CtSteps *all, guint at, const CtNumbers *x, const CtNumbers *in,
@@ -156,11 +156,10 @@ static void look_at_shapes(gpointer data)
     if (memcmp(a, b, ref->rank * sizeof *a) != 0)
         return;
     g_autofree char *is = ct_tensor_shape(test), *was = ct_tensor_shape(ref);
-    s->why = (CtWhy){CT_FAULT_LAYOUT,
-                     g_strdup_printf("the axes stand in another order: %s in the reference, %s in "
-                                     "the test",
-                                     was, is),
-                     1, 0};
+    ct_why_set(&s->why, CT_FAULT_LAYOUT, 1, 0,
+               "the axes stand in another order: %s in the reference, %s in "
+               "the test",
+               "轴的顺序不同：参考为 %s，测试为 %s", was, is);
     s->bad = TRUE;
     if (w->all->first_bad < 0)
         w->all->first_bad = (gint)w->at;
@@ -230,35 +229,32 @@ static void scan_step(gpointer data)
         return;
     if (scan.at_max >= 3 && share > 0.0005 && t->dtype != CT_BOOL) {
         s->loss = TRUE;
-        s->why = (CtWhy){CT_FAULT_SATURATION,
-                         g_strdup_printf("%.2f%% of the elements stand at the end of %s (%.5g)",
-                                         100 * share, ct_dtype_name(s->effective), limit),
-                         share, limit};
+        ct_why_set(&s->why, CT_FAULT_SATURATION, share, limit,
+                   "%.2f%% of the elements stand at the end of %s (%.5g)",
+                   "%.2f%% 的元素处于 %s 的上限（%.5g）", 100 * share, ct_dtype_name(s->effective),
+                   limit);
     } else if (scan.min == scan.max) {
         s->loss = TRUE;
-        s->why = (CtWhy){CT_FAULT_CONSTANT, g_strdup_printf("every element is %.5g", scan.min), 1,
-                         scan.min};
+        ct_why_set(&s->why, CT_FAULT_CONSTANT, 1, scan.min, "every element is %.5g",
+                   "所有元素都是 %.5g", scan.min);
     } else if (scan.dead_channels) {
         s->loss = TRUE;
-        s->why = (CtWhy){CT_FAULT_CONSTANT,
-                         g_strdup_printf("%u of %u channels are dead (one value everywhere)",
-                                         scan.dead_channels, scan.n_channels),
-                         (double)scan.dead_channels / scan.n_channels, 0};
+        ct_why_set(&s->why, CT_FAULT_CONSTANT, (double)scan.dead_channels / scan.n_channels, 0,
+                   "%u of %u channels are dead (one value everywhere)",
+                   "%u/%u 个通道没有变化（处处同一个值）", scan.dead_channels, scan.n_channels);
     } else if (s->reduced && scan.subnormal * 4 > scan.finite) {
         s->loss = TRUE;
-        s->why =
-            (CtWhy){CT_FAULT_UNDERFLOW,
-                    g_strdup_printf("%.1f%% of the elements are below %.3g, where %s loses digits",
-                                    100.0 * (double)scan.subnormal / (double)scan.finite,
-                                    ct_dtype_min_normal(s->effective), ct_dtype_name(s->effective)),
-                    (double)scan.subnormal / (double)scan.finite, 0};
+        ct_why_set(&s->why, CT_FAULT_UNDERFLOW, (double)scan.subnormal / (double)scan.finite, 0,
+                   "%.1f%% of the elements are below %.3g, where %s loses digits",
+                   "%.1f%% 的元素小于 %.3g，%s 在那里丢失位数",
+                   100.0 * (double)scan.subnormal / (double)scan.finite,
+                   ct_dtype_min_normal(s->effective), ct_dtype_name(s->effective));
     } else if (s->reduced && MAX(fabs(scan.min), fabs(scan.max)) > limit / 4) {
         s->loss = TRUE;
-        s->why = (CtWhy){CT_FAULT_OVERFLOW,
-                         g_strdup_printf("it reaches %.5g, near the end of %s (%.5g)",
-                                         MAX(fabs(scan.min), fabs(scan.max)),
-                                         ct_dtype_name(s->effective), limit),
-                         0, MAX(fabs(scan.min), fabs(scan.max))};
+        ct_why_set(&s->why, CT_FAULT_OVERFLOW, 0, MAX(fabs(scan.min), fabs(scan.max)),
+                   "it reaches %.5g, near the end of %s (%.5g)",
+                   "达到 %.5g，接近 %s 的上限（%.5g）", MAX(fabs(scan.min), fabs(scan.max)),
+                   ct_dtype_name(s->effective), limit);
     }
 }
 
@@ -267,8 +263,10 @@ void ct_locate(CtSteps *all, const CtStepOptions *o)
     Walk w = {all, o, ct_sum_finder_new(), 0};
     double allowance = 0;
     if (all->unordered && !all->graph)
-        g_ptr_array_add(all->notes, g_strdup("the files are not numbered, so their names give the "
-                                             "order; --onnx gives the real one"));
+        ct_steps_note(all,
+                      "the files are not numbered, so their names give the order; --onnx gives the "
+                      "real one",
+                      "文件没有编号，因此按名称排序；--onnx 可给出真实顺序");
     for (w.at = 0; w.at < all->steps->len; w.at++) {
         CtStep *s = all->steps->pdata[w.at];
         GError *error = NULL;
@@ -291,7 +289,7 @@ void ct_locate(CtSteps *all, const CtStepOptions *o)
             ct_bytes_guard(look_at_shapes, &w, NULL);
         }
         if (s->compared && !ct_bytes_guard(look, &w, &error)) {
-            g_ptr_array_add(all->notes, g_strdup_printf("%s: %s", s->name, error->message));
+            ct_steps_note(all, "%s: %s", "%s：%s", s->name, error->message);
             g_clear_error(&error);
         }
     }

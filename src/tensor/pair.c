@@ -6,42 +6,68 @@
 
 #include "tensor/steps.h"
 
-static const struct {
-    const char *id, *title;
-} faults[CT_N_FAULTS] = {
-    [CT_FAULT_NONE] = {"none", "no fault"},
-    [CT_FAULT_OVERFLOW] = {"overflow", "beyond the range of the type"},
-    [CT_FAULT_UNDERFLOW] = {"underflow", "too small for the type"},
-    [CT_FAULT_ABSORPTION] = {"absorption", "small numbers vanish beside large ones"},
-    [CT_FAULT_SATURATION] = {"saturation", "clipped: the scale is too small"},
-    [CT_FAULT_COARSE_SCALE] = {"coarse-scale", "few levels used: the scale is too large"},
-    [CT_FAULT_CANCELLATION] = {"cancellation", "large numbers cancel"},
-    [CT_FAULT_SOFTMAX_NORM] = {"softmax-norm", "a sum within softmax or a norm"},
-    [CT_FAULT_MASK] = {"mask", "a mask constant that the type cannot hold"},
-    [CT_FAULT_EPS] = {"eps", "an epsilon that the type cannot hold"},
-    [CT_FAULT_LAYOUT] = {"layout", "axes in another order"},
-    [CT_FAULT_CHANNELS] = {"channel-order", "channels in another order"},
-    [CT_FAULT_SCALE] = {"scale", "another scale or mean"},
-    [CT_FAULT_SHIFT] = {"shift", "shifted along an axis"},
-    [CT_FAULT_PERMUTED] = {"permuted", "the same numbers in other places"},
-    [CT_FAULT_UNDEFINED] = {"undefined-operation", "an undefined operation on finite numbers"},
-    [CT_FAULT_NAN_INPUT] = {"nan-input", "NaN or Inf comes in"},
-    [CT_FAULT_NAN_WEIGHT] = {"nan-weight", "NaN or Inf in the weights"},
-    [CT_FAULT_CONSTANT] = {"constant", "one value everywhere"},
-    [CT_FAULT_TYPE] = {"type-precision", "rounding of the type"},
-    [CT_FAULT_TF32] = {"tf32", "ten bits in place of 23"},
-    [CT_FAULT_RACE] = {"race", "not the same from run to run"},
-    [CT_FAULT_UNKNOWN] = {"unknown", "no pattern recognised"},
+static const char *const faults[CT_N_FAULTS] = {
+    [CT_FAULT_NONE] = "none",
+    [CT_FAULT_OVERFLOW] = "overflow",
+    [CT_FAULT_UNDERFLOW] = "underflow",
+    [CT_FAULT_ABSORPTION] = "absorption",
+    [CT_FAULT_SATURATION] = "saturation",
+    [CT_FAULT_COARSE_SCALE] = "coarse-scale",
+    [CT_FAULT_CANCELLATION] = "cancellation",
+    [CT_FAULT_SOFTMAX_NORM] = "softmax-norm",
+    [CT_FAULT_MASK] = "mask",
+    [CT_FAULT_EPS] = "eps",
+    [CT_FAULT_LAYOUT] = "layout",
+    [CT_FAULT_CHANNELS] = "channel-order",
+    [CT_FAULT_SCALE] = "scale",
+    [CT_FAULT_SHIFT] = "shift",
+    [CT_FAULT_PERMUTED] = "permuted",
+    [CT_FAULT_UNDEFINED] = "undefined-operation",
+    [CT_FAULT_NAN_INPUT] = "nan-input",
+    [CT_FAULT_NAN_WEIGHT] = "nan-weight",
+    [CT_FAULT_CONSTANT] = "constant",
+    [CT_FAULT_TYPE] = "type-precision",
+    [CT_FAULT_TF32] = "tf32",
+    [CT_FAULT_RACE] = "race",
+    [CT_FAULT_UNKNOWN] = "unknown",
 };
 
 const char *ct_fault_id(CtFault fault)
 {
-    return faults[fault].id;
+    return faults[fault];
 }
 
-const char *ct_fault_title(CtFault fault)
+static void both(char **out_en, char **out_zh, const char *en, const char *zh, va_list args)
+    G_GNUC_PRINTF(3, 0) __attribute__((format(printf, 4, 0)));
+
+static void both(char **out_en, char **out_zh, const char *en, const char *zh, va_list args)
 {
-    return faults[fault].title;
+    va_list again;
+    va_copy(again, args);
+    *out_en = g_strdup_vprintf(en, args);
+    *out_zh = g_strdup_vprintf(zh, again);
+    va_end(again);
+}
+
+void ct_why_set(CtWhy *out, CtFault fault, double share, double value, const char *en,
+                const char *zh, ...)
+{
+    va_list args;
+    va_start(args, zh);
+    *out = (CtWhy){.fault = fault, .share = share, .value = value};
+    both(&out->text, &out->text_zh, en, zh, args);
+    va_end(args);
+}
+
+void ct_steps_note(CtSteps *s, const char *en, const char *zh, ...)
+{
+    char *note, *note_zh;
+    va_list args;
+    va_start(args, zh);
+    both(&note, &note_zh, en, zh, args);
+    va_end(args);
+    g_ptr_array_add(s->notes, note);
+    g_ptr_array_add(s->notes_zh, note_zh);
 }
 
 static void step_free(gpointer data)
@@ -55,7 +81,9 @@ static void step_free(gpointer data)
     g_free(s->first_at);
     g_free(s->worst_at);
     g_free(s->op);
+    g_free(s->near);
     g_free(s->why.text);
+    g_free(s->why.text_zh);
     if (s->inputs)
         g_array_unref(s->inputs);
     g_free(s);
@@ -67,6 +95,7 @@ void ct_steps_free(CtSteps *s)
         return;
     g_ptr_array_unref(s->steps);
     g_ptr_array_unref(s->notes);
+    g_ptr_array_unref(s->notes_zh);
     g_ptr_array_unref(s->extra);
     g_free(s);
 }
@@ -76,6 +105,7 @@ static CtSteps *steps_new(void)
     CtSteps *s = g_new0(CtSteps, 1);
     s->steps = g_ptr_array_new_with_free_func(step_free);
     s->notes = g_ptr_array_new_with_free_func(g_free);
+    s->notes_zh = g_ptr_array_new_with_free_func(g_free);
     s->extra = g_ptr_array_new_with_free_func(g_free);
     s->first_bad = -1;
     return s;
@@ -201,15 +231,14 @@ static void pair_all(CtSteps *s, const CtTensorSet *ref, const CtTensorSet *test
                 continue;
             step->test = item;
             if (lone)
-                g_ptr_array_add(s->notes,
-                                g_strdup_printf("'%s' is compared with '%s', the only one "
-                                                "there",
-                                                step->name, item->name));
+                ct_steps_note(s, "'%s' is compared with '%s', the only one there",
+                              "“%s”与“%s”比较，因为只有这一个", step->name, item->name);
         }
     }
     for (guint i = 0; i < s->steps->len; i++) {
         CtStep *step = s->steps->pdata[i];
         const char *near = step->test ? NULL : nearest(test, used, step->name);
+        step->near = g_strdup(near);
         if (!step->test)
             step->problem = near
                                 ? g_strdup_printf("missing in the test (nearest: '%s'; --map pairs "

@@ -112,7 +112,9 @@ static gboolean why_branch(const CtNumbers *x, const CtNumbers *own, const CtSte
         return FALSE;
     *out = why;
     out->text = g_strdup_printf("what %s adds to it: %s", own_step->name, why.text);
+    out->text_zh = g_strdup_printf("%s 加入的部分：%s", own_step->name, why.text_zh);
     g_free(why.text);
+    g_free(why.text_zh);
     return TRUE;
 }
 
@@ -137,27 +139,31 @@ gboolean ct_why_sum(const CtSteps *all, guint step, const CtNumbers *x, const Ct
         had++;
         gone += x->test[i] == large->test[i] || (sum->sign < 0 && x->test[i] == -large->test[i]);
     }
-    const char *kind = sum->sign < 0 ? "difference" : "sum";
+    gboolean minus = sum->sign < 0;
     double share = had ? (double)gone / (double)had : 0;
     if (share >= 0.1) {
         double unit = eps > 0 ? exp2(floor(log2(high))) * eps : 0;
-        *out = (CtWhy){
-            CT_FAULT_ABSORPTION,
-            g_strdup_printf("it is the %s of %s and %s: in %.1f%% of the elements the smaller one "
-                            "(%s, rms %.3g) changes nothing, because %s is %.3g times larger "
-                            "and a step of %s beside %.4g is %.3g",
-                            kind, ls->name, ss->name, 100 * share, ss->name, low, ls->name, high / low,
-                            ct_dtype_name(s->effective), high, unit),
-            share, high / low};
+        ct_why_set(
+            out, CT_FAULT_ABSORPTION, share, high / low,
+            minus ? "it is the difference of %s and %s: in %.1f%% of the elements the smaller "
+                    "one (%s, rms %.3g) changes nothing, because %s is %.3g times larger and a "
+                    "step of %s beside %.4g is %.3g"
+                  : "it is the sum of %s and %s: in %.1f%% of the elements the smaller one "
+                    "(%s, rms %.3g) changes nothing, because %s is %.3g times larger and a "
+                    "step of %s beside %.4g is %.3g",
+            minus ? "它是 %s 与 %s 之差：在 %.1f%% 的元素中较小者（%s，rms %.3g）不起作用，因为 "
+                    "%s 大 %.3g 倍，而 %s 在 %.4g 附近的步长为 %.3g"
+                  : "它是 %s 与 %s 之和：在 %.1f%% 的元素中较小者（%s，rms %.3g）不起作用，因为 "
+                    "%s 大 %.3g 倍，而 %s 在 %.4g 附近的步长为 %.3g",
+            ls->name, ss->name, 100 * share, ss->name, low, ls->name, high / low,
+            ct_dtype_name(s->effective), high, unit);
         return TRUE;
     }
     if (rx < 0.03 * low && s->bad) {
-        *out =
-            (CtWhy){CT_FAULT_CANCELLATION,
-                    g_strdup_printf("it is the %s of %s and %s: %.4g and %.4g cancel to %.3g, so their errors "
-                                    "count %.0f times",
-                                    kind, ls->name, ss->name, high, low, rx, high / rx),
-                    1, high / rx};
+        ct_why_set(out, CT_FAULT_CANCELLATION, 1, high / rx,
+                   "of %s and %s, %.4g and %.4g cancel to %.3g, so their errors count %.0f times",
+                   "%s 与 %s 中，%.4g 与 %.4g 相消后只剩 %.3g，它们的误差因此放大 %.0f 倍",
+                   ls->name, ss->name, high, low, rx, high / rx);
         return TRUE;
     }
     if (!s->bad || !x->whole)

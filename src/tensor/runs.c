@@ -19,6 +19,7 @@ void ct_runs_free(CtRuns *r)
         return;
     g_ptr_array_unref(r->tensors);
     g_free(r->text);
+    g_free(r->text_zh);
     g_free(r);
 }
 
@@ -144,30 +145,46 @@ static void judge(CtRuns *r)
     gboolean rounding = t->max_ulp_like < 4096 || t->rel_rms < 1e-5;
     if ((t->nonfinite || t->huge) && t->differing) {
         r->kind = "uninitialised";
-        r->text =
-            g_strdup_printf("%" G_GUINT64_FORMAT " of the differing elements are NaN, Inf or huge "
-                            "in one of the runs: memory is read that nobody wrote",
-                            MAX(t->nonfinite, t->huge));
+        guint64 n = MAX(t->nonfinite, t->huge);
+        r->text = g_strdup_printf("%" G_GUINT64_FORMAT " of the differing elements are NaN, Inf or "
+                                  "huge in one of the runs: memory is read that nobody wrote",
+                                  n);
+        r->text_zh =
+            g_strdup_printf("不同的元素中有 %" G_GUINT64_FORMAT " 个在某次运行中为 NaN、Inf "
+                            "或极大：读取了无人写入的内存",
+                            n);
     } else if (rounding && t->groups < r->n_runs && r->n_runs >= 3) {
         r->kind = "tactic";
         r->text =
-            g_strdup_printf("the %u runs fall into %u groups that are equal to the bit, apart by "
-                            "rounding: another kernel (tactic, algorithm) was chosen",
+            g_strdup_printf("the %u runs fall into %u groups that are equal to the bit, apart "
+                            "by rounding: another kernel (tactic, algorithm) was chosen",
+                            r->n_runs, t->groups);
+        r->text_zh =
+            g_strdup_printf("%u 次运行分为 %u 组，组内逐位相同，组间只差舍入：选用了不同的内核"
+                            "（tactic、算法）",
                             r->n_runs, t->groups);
     } else if (rounding) {
         r->kind = "atomics";
         r->text =
-            g_strdup_printf("differences are of rounding size in %.3g%% of the elements: sums in "
-                            "another order (atomics, split-K), or another tactic",
+            g_strdup_printf("differences are of rounding size in %.3g%% of the elements: sums "
+                            "in another order (atomics, split-K), or another tactic",
+                            100 * share);
+        r->text_zh =
+            g_strdup_printf("%.3g%% 的元素有舍入大小的差异：求和次序不同（原子操作、split-K），"
+                            "或 tactic 不同",
                             100 * share);
     } else {
         r->kind = "race";
-        r->text = g_strdup_printf(
-            "%.3g%% of the elements differ by far more than rounding (up to %.4g), "
-            "%s: a race, a missing synchronisation or a buffer used again too "
-            "early",
-            100 * share, t->max_abs,
-            t->longest_run > 0.5 && t->differing > 8 ? "in one stretch" : "scattered");
+        gboolean stretch = t->longest_run > 0.5 && t->differing > 8;
+        r->text =
+            g_strdup_printf("%.3g%% of the elements differ by far more than rounding (up to "
+                            "%.4g), %s: a race, a missing synchronisation or a buffer used "
+                            "again too early",
+                            100 * share, t->max_abs, stretch ? "in one stretch" : "scattered");
+        r->text_zh =
+            g_strdup_printf("%.3g%% 的元素差异远大于舍入（最大 %.4g），%s：竞争、缺少同步，或缓"
+                            "冲区过早复用",
+                            100 * share, t->max_abs, stretch ? "集中在一段" : "分散各处");
     }
 }
 

@@ -21,7 +21,7 @@ typedef struct {
     guint n_runs, n_differ, n_missing;
     gint first;       /* that differs, -1 without */
     const char *kind; /* NULL, "uninitialised", "race", "atomics", "tactic" */
-    char *text;       /* why it looks so */
+    char *text, *text_zh; /* why it looks so */
 } CtRuns;
 
 CtRuns *ct_runs_compare(GPtrArray *sets, GError **error); /* of CtTensorSet */

@@ -35,13 +35,17 @@ typedef enum {
 
 typedef struct {
     CtFault fault;
-    char *text;   /* a sentence with the figures (nullable) */
+    char *text;    /* a sentence with the figures (nullable) */
+    char *text_zh; /* the same in Chinese */
     double share; /* of the elements concerned, 0..1 */
     double value; /* the figure that matters: largest |ref|, factor, shift ... */
 } CtWhy;
 
 const char *ct_fault_id(CtFault fault);    /* "overflow" */
-const char *ct_fault_title(CtFault fault); /* "beyond the range of the type" */
+/* The sentence stands in both languages side by side; both take the same arguments in the same
+ * order, and the compiler checks both. */
+void ct_why_set(CtWhy *out, CtFault fault, double share, double value, const char *en,
+                const char *zh, ...) G_GNUC_PRINTF(5, 7) __attribute__((format(printf, 6, 7)));
 
 typedef struct {
     char *name, *shape, *types;     /* "fp32/fp16" */
@@ -50,6 +54,7 @@ typedef struct {
     CtDtype effective;          /* type that the test's numbers fit into */
     gboolean untold;            /* they do not tell; `effective` is a guess */
     char *problem;              /* why it was not compared */
+    char *near;                 /* missing in the test, which has this name (nullable) */
     CtComparison c;
     char *first_at, *worst_at;         /* places, nullable */
     char *op;                          /* from a graph (nullable) */
@@ -63,7 +68,7 @@ typedef struct {
 
 typedef struct {
     GPtrArray *steps; /* CtStep */
-    GPtrArray *notes; /* char * */
+    GPtrArray *notes, *notes_zh; /* char *: the same in both languages */
     GPtrArray *extra; /* char *: names only in the test */
     guint n_compared, n_failed;
     gint first_bad;     /* index of a step, -1 without */
@@ -80,6 +85,8 @@ typedef struct {
 } CtStepOptions;
 
 CtSteps *ct_steps_compare(const CtTensorSet *ref, const CtTensorSet *test, const CtStepOptions *o);
+void ct_steps_note(CtSteps *s, const char *en, const char *zh, ...) G_GNUC_PRINTF(2, 4)
+    __attribute__((format(printf, 3, 4)));
 void ct_steps_free(CtSteps *s);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtSteps, ct_steps_free)
 /* The smallest type that holds all (of up to 4096) numbers, since dumps are often widened to fp32;

@@ -108,35 +108,36 @@ gboolean ct_why_denominator(const CtStep *s, const CtNumbers *x, const CtNumbers
         qsort(eps, n_eps, sizeof *eps, by_value);
         double median = eps[n_eps / 2];
         if (median <= 1e-2 && eps[n_eps / 5] > 0.7 * median && eps[n_eps * 4 / 5] < 1.4 * median) {
-            *out = (CtWhy){CT_FAULT_EPS,
-                           g_strdup_printf("the norm divides by too little: the factors of the "
-                                           "rows (%.4g to %.4g) are those of an epsilon of %.2g "
-                                           "that is in the reference and not in the test",
-                                           low, high, median),
-                           (double)off / (double)rows, median};
+            ct_why_set(out, CT_FAULT_EPS, (double)off / (double)rows, median,
+                       "the norm divides by too little: the factors of the "
+                       "rows (%.4g to %.4g) are those of an epsilon of %.2g "
+                       "that is in the reference and not in the test",
+                       "归一化的除数过小：各行的倍数（%.4g 到 %.4g）正好对应一个 %.2g 的 "
+                       "epsilon，它在参考中有而在测试中没有",
+                       low, high, median);
             return TRUE;
         }
     }
     if (kind & CT_OP_NORM && same) {
         Row r = row_of(in->ref, len);
         if (r.mean * r.mean > 400 * r.var && r.var > 0) {
-            *out = (CtWhy){CT_FAULT_CANCELLATION,
-                           g_strdup_printf("rows are off by factors of %.4g to %.4g: their mean "
-                                           "is %.4g and they vary by %.3g, so a variance as E[x2] "
-                                           "- E[x]2 keeps too few digits of %s",
-                                           low, high, r.mean, sqrt(r.var),
-                                           ct_dtype_name(s->effective)),
-                           (double)off / (double)rows, fabs(r.mean) / sqrt(r.var)};
+            ct_why_set(out, CT_FAULT_CANCELLATION, (double)off / (double)rows,
+                       fabs(r.mean) / sqrt(r.var),
+                       "rows are off by factors of %.4g to %.4g: their mean "
+                       "is %.4g and they vary by %.3g, so a variance as E[x2] "
+                       "- E[x]2 keeps too few digits of %s",
+                       "各行差 %.4g 到 %.4g 倍：行均值为 %.4g 而变化仅 %.3g，以 E[x2] - E[x]2 "
+                       "求方差时 %s 保留的位数太少",
+                       low, high, r.mean, sqrt(r.var), ct_dtype_name(s->effective));
             return TRUE;
         }
     }
     if (high - low <= noise) /* one factor for all is a scale */
         return FALSE;
-    *out = (CtWhy){CT_FAULT_SOFTMAX_NORM,
-                   g_strdup_printf("each row has a factor of its own (%.4g to %.4g), within a row "
-                                   "all is right: the denominator of this %s lost digits",
-                                   low, high, kind & CT_OP_SOFTMAX ? "softmax" : "norm"),
-                   (double)off / (double)rows, high};
+    ct_why_set(out, CT_FAULT_SOFTMAX_NORM, (double)off / (double)rows, high,
+               "each row has a factor of its own (%.4g to %.4g), within a row all is right: the "
+               "denominator lost digits",
+               "每行各有一个倍数（%.4g 到 %.4g），行内则全部正确：分母丢失了位数", low, high);
     return TRUE;
 }
 
@@ -175,12 +176,13 @@ gboolean ct_why_running_sum(const CtStep *s, const CtNumbers *x, const CtNumbers
         }
         if (MIN(is_sum, is_mean) > 1e-6 * all || err > 0.02 * was)
             continue;
-        *out = (CtWhy){CT_FAULT_ABSORPTION,
-                       g_strdup_printf("a sum of %zu numbers that was added up one by one in %s "
-                                       "gives just these results: it stops to grow (down to %.3g "
-                                       "of the true sum)",
-                                       len, ct_dtype_name(types[k]), worst),
-                       1 - worst, (double)len};
+        ct_why_set(
+            out, CT_FAULT_ABSORPTION, 1 - worst, (double)len,
+            "a sum of %zu numbers that was added up one by one in %s "
+            "gives just these results: it stops to grow (down to %.3g "
+            "of the true sum)",
+            "%zu 个数在 %s 中逐个累加正好得到这些结果：和不再增长（最低只有真实和的 %.3g 倍）", len,
+            ct_dtype_name(types[k]), worst);
         return TRUE;
     }
     return FALSE;
@@ -198,11 +200,12 @@ gboolean ct_why_zero_divisor(const CtStep *s, const CtNumbers *x, const CtNumber
         }
     if (infinite == 0 || far * 10 < infinite * 9 || !(ct_why_kind(s, x, in) & CT_OP_NORM))
         return FALSE;
-    *out = (CtWhy){CT_FAULT_EPS,
-                   g_strdup_printf("%zu elements are infinite where the reference stays far below "
-                                   "the end of the type: the norm divided by zero, since variance "
-                                   "and epsilon are zero in %s",
-                                   infinite, ct_dtype_name(s->effective)),
-                   (double)infinite / (double)x->n, 0};
+    ct_why_set(
+        out, CT_FAULT_EPS, (double)infinite / (double)x->n, 0,
+        "%zu elements are infinite where the reference stays far below "
+        "the end of the type: the norm divided by zero, since variance "
+        "and epsilon are zero in %s",
+        "%zu 个元素为无穷，而参考远未到类型的上限：归一化除以了零，因为方差与 epsilon 在 %s 中为零",
+        infinite, ct_dtype_name(s->effective));
     return TRUE;
 }

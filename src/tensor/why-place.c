@@ -75,22 +75,34 @@ static gboolean why_layout(const CtNumbers *x, double before, CtWhy *out)
     static const struct {
         guint rank;
         gint64 order[4];
-        const char *say;
+        const char *say, *zh;
     } known[] = {
-        {4, {0, 2, 3, 1}, "the test holds NHWC where the reference holds NCHW"},
-        {4, {0, 3, 1, 2}, "the test holds NCHW where the reference holds NHWC"},
-        {4, {0, 1, 3, 2}, "the last two axes are swapped"},
-        {4, {0, 2, 1, 3}, "the two middle axes are swapped"},
-        {3, {1, 2, 0}, "the test holds HWC where the reference holds CHW"},
-        {3, {2, 0, 1}, "the test holds CHW where the reference holds HWC"},
-        {3, {0, 2, 1}, "the last two axes are swapped"},
-        {3, {1, 0, 2}, "the first two axes are swapped"},
-        {2, {1, 0}, "rows and columns are swapped"},
+        {4,
+         {0, 2, 3, 1},
+         "the test holds NHWC where the reference holds NCHW",
+         "测试为 NHWC，参考为 NCHW"},
+        {4,
+         {0, 3, 1, 2},
+         "the test holds NCHW where the reference holds NHWC",
+         "测试为 NCHW，参考为 NHWC"},
+        {4, {0, 1, 3, 2}, "the last two axes are swapped", "最后两个轴对调了"},
+        {4, {0, 2, 1, 3}, "the two middle axes are swapped", "中间两个轴对调了"},
+        {3,
+         {1, 2, 0},
+         "the test holds HWC where the reference holds CHW",
+         "测试为 HWC，参考为 CHW"},
+        {3,
+         {2, 0, 1},
+         "the test holds CHW where the reference holds HWC",
+         "测试为 CHW，参考为 HWC"},
+        {3, {0, 2, 1}, "the last two axes are swapped", "最后两个轴对调了"},
+        {3, {1, 0, 2}, "the first two axes are swapped", "前两个轴对调了"},
+        {2, {1, 0}, "rows and columns are swapped", "行与列对调了"},
     };
     for (gsize i = 0; x->whole && i < G_N_ELEMENTS(known); i++) {
         if (known[i].rank != x->rank || !better(left_over(x, transposed, known[i].order), before))
             continue;
-        *out = (CtWhy){CT_FAULT_LAYOUT, g_strdup(known[i].say), 1, 0};
+        *out = (CtWhy){CT_FAULT_LAYOUT, g_strdup(known[i].say), g_strdup(known[i].zh), 1, 0};
         return TRUE;
     }
     return FALSE;
@@ -135,15 +147,25 @@ static gboolean why_shift(const CtNumbers *x, double before, CtWhy *out)
     }
     if (!better(best.left, before))
         return FALSE;
-    char *text = best.axis < 0
-                     ? g_strdup_printf("shifted by %" G_GINT64_FORMAT " elements of the buffer: an "
-                                       "offset or a pitch is wrong",
-                                       best.by)
-                     : g_strdup_printf("shifted by %" G_GINT64_FORMAT " along axis %d%s: an "
-                                       "offset, padding or stride is wrong",
-                                       best.by, best.axis,
-                                       best.round ? ", what leaves comes in at the other end" : "");
-    *out = (CtWhy){CT_FAULT_SHIFT, text, 1, (double)best.by};
+    if (best.axis < 0)
+        ct_why_set(out, CT_FAULT_SHIFT, 1, (double)best.by,
+                   "shifted by %" G_GINT64_FORMAT
+                   " elements of the buffer: an offset or a pitch is "
+                   "wrong",
+                   "在缓冲区中移动了 %" G_GINT64_FORMAT " 个元素：偏移或行距有误", best.by);
+    else if (best.round)
+        ct_why_set(
+            out, CT_FAULT_SHIFT, 1, (double)best.by,
+            "shifted by %" G_GINT64_FORMAT " along axis %d, what leaves comes in at the other "
+            "end: an offset, padding or stride is wrong",
+            "移动了 %" G_GINT64_FORMAT " 格（轴 %d），移出的部分从另一端进入：偏移、填充或步长有误",
+            best.by, best.axis);
+    else
+        ct_why_set(out, CT_FAULT_SHIFT, 1, (double)best.by,
+                   "shifted by %" G_GINT64_FORMAT " along axis %d: an offset, padding or stride is "
+                   "wrong",
+                   "移动了 %" G_GINT64_FORMAT " 格（轴 %d）：偏移、填充或步长有误", best.by,
+                   best.axis);
     return TRUE;
 }
 
@@ -201,15 +223,19 @@ static gboolean why_channels_at(const CtNumbers *x, guint axis, CtWhy *out)
     gboolean channels = x->rank == 3 || (x->rank > 3 && axis > 0) || n <= 4;
     if (x->rank < 3 || (x->rank == 3 && axis > 0 && x->dims[0] > 4))
         channels = FALSE;
-    *out = (CtWhy){channels ? CT_FAULT_CHANNELS : CT_FAULT_PERMUTED,
-                   reversed && n <= 4
-                       ? g_strdup_printf("the %u channels of axis %u stand in reverse order "
-                                         "(RGB and BGR?)",
-                                         (guint)n, axis)
-                       : g_strdup_printf("%u of %u channels of axis %u stand at another place "
-                                         "(channel 0 of the test is %u of the reference)",
-                                         moved, (guint)n, axis, map[0]),
-                   (double)moved / (double)n, 0};
+    CtFault fault = channels ? CT_FAULT_CHANNELS : CT_FAULT_PERMUTED;
+    double share = (double)moved / (double)n;
+    if (reversed && n <= 4)
+        ct_why_set(out, fault, share, 0,
+                   "the %u channels of axis %u stand in reverse order (RGB and BGR?)",
+                   "%u 个通道（轴 %u）的顺序相反（RGB 与 BGR？）", (guint)n, axis);
+    else
+        ct_why_set(
+            out, fault, share, 0,
+            "%u of %u channels of axis %u stand at another place (channel 0 of the test is %u "
+            "of the reference)",
+            "%u/%u 个通道（轴 %u）位置不同（测试的通道 0 是参考的 %u）", moved, (guint)n, axis,
+            map[0]);
     return TRUE;
 }
 
@@ -237,11 +263,10 @@ static gboolean why_permuted(const CtNumbers *x, double before, CtWhy *out)
     /* Two large sets of the same distribution look alike when sorted, too: be strict. */
     if (all == 0 || sqrt(err / all) > 1e-3 || !better(sqrt(err / all), before))
         return FALSE;
-    *out =
-        (CtWhy){CT_FAULT_PERMUTED,
-                g_strdup("the test holds the same numbers at other places: an order of elements, "
-                         "rows or batches"),
-                1, 0};
+    ct_why_set(out, CT_FAULT_PERMUTED, 1, 0,
+               "the test holds the same numbers at other places: an order of elements, "
+               "rows or batches",
+               "测试中是同样的数，但位置不同：元素、行或批次的顺序变了");
     return TRUE;
 }
 
@@ -290,11 +315,11 @@ static gboolean why_channels_scaled(const CtNumbers *x, CtWhy *out)
     }
     if (moved == 0 || used != ((guint64)1 << n) - 1)
         return FALSE;
-    *out = (CtWhy){CT_FAULT_CHANNELS,
-                   g_strdup_printf("%u of %u channels of axis %u stand at another place, and were "
-                                   "moved before mean and scale were applied (RGB and BGR?)",
-                                   (guint)moved, (guint)n, axis),
-                   (double)moved / (double)n, 0};
+    ct_why_set(out, CT_FAULT_CHANNELS, (double)moved / (double)n, 0,
+               "%u of %u channels of axis %u stand at another place, and were "
+               "moved before mean and scale were applied (RGB and BGR?)",
+               "%u/%u 个通道（轴 %u）位置不同，并且是在减均值、乘缩放之前移动的（RGB 与 BGR？）",
+               (guint)moved, (guint)n, axis);
     return TRUE;
 }
 
@@ -358,24 +383,21 @@ static gboolean why_scaled_channels(const CtNumbers *x, double tolerance, CtWhy 
     if (n < 2 || n > 1024 || inner < 16)
         return FALSE;
     double worst_after = 0, before = 0;
-    GString *text = g_string_new("each channel has its own factor and offset:");
+    g_autoptr(GString) factors = g_string_new(NULL);
     for (guint64 c = 0; c < n; c++) {
         Fit f = fit(x, inner, n, (gint64)c);
-        if (!f.ok) {
-            g_string_free(text, TRUE);
+        if (!f.ok)
             return FALSE;
-        }
         worst_after = MAX(worst_after, f.after);
         before = MAX(before, f.before);
         if (c < 4)
-            g_string_append_printf(text, " %.4g*ref%+.4g", f.a, f.b);
+            g_string_append_printf(factors, " %.4g*ref%+.4g", f.a, f.b);
     }
-    g_string_append(text, " (mean and scale of preprocessing?)");
-    if (worst_after > tolerance || worst_after > 0.1 * before) {
-        g_string_free(text, TRUE);
+    if (worst_after > tolerance || worst_after > 0.1 * before)
         return FALSE;
-    }
-    *out = (CtWhy){CT_FAULT_SCALE, g_string_free(text, FALSE), 1, 0};
+    ct_why_set(out, CT_FAULT_SCALE, 1, 0,
+               "each channel has its own factor and offset:%s (mean and scale of preprocessing?)",
+               "每个通道各有一个倍数和偏移：%s（预处理的均值与缩放？）", factors->str);
     return TRUE;
 }
 
@@ -388,12 +410,15 @@ gboolean ct_why_scaled(const CtNumbers *x, double tolerance, CtWhy *out)
     if (f.after > tolerance || f.after > 0.1 * f.before)
         return why_scaled_channels(x, tolerance, out);
     gboolean offset = fabs(f.b) > 1e-3 * fabs(f.a);
-    const char *hint = fabs(f.a * 255 - 1) < 0.02 || fabs(f.a / 255 - 1) < 0.02
-                           ? ": a division by 255 is missing or done twice"
-                       : offset && fabs(f.a - 1) < 0.01 ? ": a mean or zero point"
-                                                        : "";
-    char *text = offset ? g_strdup_printf("test = %.5g * reference %+.5g%s", f.a, f.b, hint)
-                        : g_strdup_printf("test = %.5g * reference%s", f.a, hint);
-    *out = (CtWhy){CT_FAULT_SCALE, text, 1, f.a};
+    g_autofree char *formula = offset ? g_strdup_printf("test = %.5g * reference %+.5g", f.a, f.b)
+                                      : g_strdup_printf("test = %.5g * reference", f.a);
+    if (fabs(f.a * 255 - 1) < 0.02 || fabs(f.a / 255 - 1) < 0.02)
+        ct_why_set(out, CT_FAULT_SCALE, 1, f.a, "%s: a division by 255 is missing or done twice",
+                   "%s：除以 255 缺失或做了两次", formula);
+    else if (offset && fabs(f.a - 1) < 0.01)
+        ct_why_set(out, CT_FAULT_SCALE, 1, f.a, "%s: a mean or zero point", "%s：均值或零点",
+                   formula);
+    else
+        ct_why_set(out, CT_FAULT_SCALE, 1, f.a, "%s", "%s", formula);
     return TRUE;
 }

@@ -132,23 +132,20 @@ static gboolean why_mask(const CtStep *s, const CtNumbers *x, const CtNumbers *i
 {
     double value, share, limit = ct_dtype_max(type_of(s));
     if (x->ref && is_mask(x->ref, x->n, &value, &share) && value <= -limit * 0.9) {
-        *out =
-            (CtWhy){CT_FAULT_MASK,
-                    g_strdup_printf("a mask of %.5g in %.1f%% of the elements is beyond %s, which "
-                                    "ends at %.5g",
-                                    value, 100 * share, ct_dtype_name(type_of(s)), limit),
-                    share, value};
+        ct_why_set(out, CT_FAULT_MASK, share, value,
+                   "a mask of %.5g in %.1f%% of the elements is beyond %s, which "
+                   "ends at %.5g",
+                   "掩码 %.5g（占元素的 %.1f%%）超出 %s 的范围，该类型的上限为 %.5g", value,
+                   100 * share, ct_dtype_name(type_of(s)), limit);
         return TRUE;
     }
     const double *before = !in ? NULL : in->ref ? in->ref : in->test;
     if (before && (ct_op_kind(s) & (CT_OP_SOFTMAX | CT_OP_EXP)) &&
         is_mask(before, in->n, &value, &share) && value <= -9000) {
-        *out = (CtWhy){
-            CT_FAULT_MASK,
-            g_strdup_printf("the input is masked with %.5g; a row that is masked as a whole "
-                            "has nothing to divide by",
-                            value),
-            share, value};
+        ct_why_set(out, CT_FAULT_MASK, share, value,
+                   "the input is masked with %.5g; a row that is masked as a whole "
+                   "has nothing to divide by",
+                   "输入以 %.5g 作掩码；整行都被掩掉时没有可作除数的值", value);
         return TRUE;
     }
     return FALSE;
@@ -167,13 +164,11 @@ static gboolean why_overflow(const CtStep *s, const CtNumbers *x, const CtNumber
             most = MAX(most, fabs(x->ref[i]));
         }
     if (beyond) {
-        *out =
-            (CtWhy){CT_FAULT_OVERFLOW,
-                    g_strdup_printf("the reference reaches %.5g, %.3g times the end of %s (%.5g); "
-                                    "%zu elements (%.2f%%) are beyond",
-                                    most, most / limit, type, limit, beyond,
-                                    100.0 * (double)beyond / (double)x->n),
-                    (double)beyond / (double)x->n, most};
+        ct_why_set(out, CT_FAULT_OVERFLOW, (double)beyond / (double)x->n, most,
+                   "the reference reaches %.5g, %.3g times the end of %s (%.5g); "
+                   "%zu elements (%.2f%%) are beyond",
+                   "参考达到 %.5g，为上限的 %.3g 倍（%s：%.5g）；%zu 个元素（%.2f%%）超出", most,
+                   most / limit, type, limit, beyond, 100.0 * (double)beyond / (double)x->n);
         return TRUE;
     }
     const double *before = !in ? NULL : in->ref ? in->ref : in->test;
@@ -182,27 +177,25 @@ static gboolean why_overflow(const CtStep *s, const CtNumbers *x, const CtNumber
     Range r = range_of(before, in->n);
     guint kind = ct_why_kind(s, x, in);
     if (kind & CT_OP_SQUARE && r.most * r.most > limit) {
-        *out =
-            (CtWhy){CT_FAULT_OVERFLOW,
-                    g_strdup_printf("the input reaches %.5g; its square %.3g is %.3g times the end "
-                                    "of %s",
-                                    r.most, r.most * r.most, r.most * r.most / limit, type),
-                    0, r.most * r.most};
+        ct_why_set(out, CT_FAULT_OVERFLOW, 0, r.most * r.most,
+                   "the input reaches %.5g; its square %.3g is %.3g times the end "
+                   "of %s",
+                   "输入达到 %.5g；其平方 %.3g 是上限的 %.3g 倍（%s）", r.most, r.most * r.most,
+                   r.most * r.most / limit, type);
         return TRUE;
     }
     if (kind & CT_OP_EXP && !(kind & CT_OP_SOFTMAX) && r.high > log(limit)) {
-        *out = (CtWhy){CT_FAULT_OVERFLOW,
-                       g_strdup_printf("the input reaches %.4g; exp of more than %.4g is beyond %s",
-                                       r.high, log(limit), type),
-                       0, r.high};
+        ct_why_set(out, CT_FAULT_OVERFLOW, 0, r.high,
+                   "the input reaches %.4g; exp of more than %.4g is beyond %s",
+                   "输入达到 %.4g；大于 %.4g 的数取 exp 会超出 %s", r.high, log(limit), type);
         return TRUE;
     }
     if (kind & CT_OP_SOFTMAX && r.high > log(limit)) {
-        *out = (CtWhy){CT_FAULT_SOFTMAX_NORM,
-                       g_strdup_printf("the input reaches %.4g: exp without taking off the maximum "
-                                       "is beyond %s from %.4g on",
-                                       r.high, type, log(limit)),
-                       0, r.high};
+        ct_why_set(out, CT_FAULT_SOFTMAX_NORM, 0, r.high,
+                   "the input reaches %.4g: exp without taking off the maximum "
+                   "is beyond %s from %.4g on",
+                   "输入达到 %.4g：不先减最大值就取 exp 会超出 %s（从 %.4g 起）", r.high, type,
+                   log(limit));
         return TRUE;
     }
     return FALSE;
@@ -260,35 +253,39 @@ static gboolean why_eps(const CtStep *s, const CtNumbers *x, const CtNumbers *in
     }
     if (wrong == 0 || flat * 10 < wrong * 9 || (flat_all > x->n / len * 9 / 10 && !(ct_why_kind(s, x, in) & CT_OP_NORM)))
         return FALSE;
-    *out =
-        (CtWhy){CT_FAULT_EPS,
-                g_strdup_printf("%zu of %zu rows are wrong, and their inputs vary by no more than "
-                                "%.2g: an epsilon below %.2g is zero or nearly so in %s",
-                                wrong, x->n / len, most, smallest, ct_dtype_name(type_of(s))),
-                (double)wrong * (double)len / (double)x->n, most};
+    ct_why_set(out, CT_FAULT_EPS, (double)wrong * (double)len / (double)x->n, most,
+               "%zu of %zu rows are wrong, and their inputs vary by no more than "
+               "%.2g: an epsilon below %.2g is zero or nearly so in %s",
+               "%zu/%zu 行出错，其输入的变化不超过 %.2g：小于 %.2g 的 epsilon 在 %s 中等于或接近零",
+               wrong, x->n / len, most, smallest, ct_dtype_name(type_of(s)));
     return TRUE;
 }
 
 /* NaN and Inf stand where the input is negative, or zero. */
-static char *undefined_places(const CtNumbers *x, const CtNumbers *in)
+static gboolean why_undefined_places(const CtNumbers *x, const CtNumbers *in, CtWhy *out)
 {
     const double *before = !in ? NULL : in->test ? in->test : in->ref;
     gsize bad = 0, negative = 0, zero = 0;
     if (!before || in->n != x->n)
-        return NULL;
+        return FALSE;
     for (gsize i = 0; i < x->n; i++)
         if (!isfinite(x->test[i])) {
             bad++;
             negative += before[i] < 0;
             zero += before[i] == 0;
         }
+    double share = (double)bad / (double)MAX(x->n, (gsize)1);
     if (bad && negative == bad)
-        return g_strdup_printf(
-            "all %zu NaN stand where the input is negative: a logarithm or a root", bad);
-    if (bad && zero == bad)
-        return g_strdup_printf("all %zu stand where the input is zero: a division or a logarithm",
-                               bad);
-    return NULL;
+        ct_why_set(out, CT_FAULT_UNDEFINED, share, 0,
+                   "all %zu NaN stand where the input is negative: a logarithm or a root",
+                   "全部 %zu 个 NaN 都在输入为负之处：对数或开方", bad);
+    else if (bad && zero == bad)
+        ct_why_set(out, CT_FAULT_UNDEFINED, share, 0,
+                   "all %zu stand where the input is zero: a division or a logarithm",
+                   "全部 %zu 个都在输入为零之处：除法或对数", bad);
+    else
+        return FALSE;
+    return TRUE;
 }
 
 /* How many whole channels of an axis are not finite while all other elements are; 0 when the
@@ -324,12 +321,13 @@ static gboolean why_weight(const CtStep *s, const CtNumbers *x, CtWhy *out)
         gsize bad = bad_channels(x, axes[i]);
         if (bad == 0)
             continue;
-        *out = (CtWhy){CT_FAULT_NAN_WEIGHT,
-                       g_strdup_printf("%zu of %" G_GINT64_FORMAT " channels (axis %u) are NaN "
-                                       "everywhere, all others are right, and what comes in is "
-                                       "finite: a weight or bias of these channels is not",
-                                       bad, x->dims[axes[i]], axes[i]),
-                       (double)bad / (double)x->dims[axes[i]], (double)bad};
+        ct_why_set(out, CT_FAULT_NAN_WEIGHT, (double)bad / (double)x->dims[axes[i]], (double)bad,
+                   "%zu of %" G_GINT64_FORMAT " channels (axis %u) are NaN everywhere, all others "
+                   "are right, and what comes in is finite: a weight or bias of these channels is "
+                   "not",
+                   "%zu/%" G_GINT64_FORMAT " 个通道（轴 %u）处处为 NaN，其余全部正确，且输入有限："
+                   "这些通道的某个权重或偏置不是有限值",
+                   bad, x->dims[axes[i]], axes[i]);
         return TRUE;
     }
     return FALSE;
@@ -345,43 +343,44 @@ gboolean ct_why_nonfinite(const CtStep *s, const CtNumbers *x, const CtNumbers *
         return FALSE;
     double share = (double)bad / (double)x->n;
     if (s->weights_bad) {
-        *out = (CtWhy){CT_FAULT_NAN_WEIGHT, g_strdup("a weight of this operation holds NaN or Inf"),
-                       share, 0};
+        ct_why_set(out, CT_FAULT_NAN_WEIGHT, share, 0,
+                   "a weight of this operation holds NaN or Inf",
+                   "该运算的某个权重含有 NaN 或 Inf");
         return TRUE;
     }
     g_autofree char *low = g_ascii_strdown(s->name, -1);
     gboolean weight = strstr(low, "weight") || strstr(low, "bias") || strstr(low, "gamma");
     if (first || s->graph_input || weight) {
-        *out = (CtWhy){weight ? CT_FAULT_NAN_WEIGHT : CT_FAULT_NAN_INPUT,
-                       g_strdup_printf("%zu of %zu elements are NaN or Inf before anything was "
-                                       "computed",
-                                       bad, x->n),
-                       share, 0};
+        ct_why_set(out, weight ? CT_FAULT_NAN_WEIGHT : CT_FAULT_NAN_INPUT, share, 0,
+                   "%zu of %zu elements are NaN or Inf before anything was "
+                   "computed",
+                   "%zu/%zu 个元素在任何计算之前就是 NaN 或 Inf", bad, x->n);
         return TRUE;
     }
     if (why_mask(s, x, in, out) || why_overflow(s, x, in, out) || why_eps(s, x, in, out))
         return TRUE;
     if (!x->ref && s->reduced && s->c.test.pos_inf + s->c.test.neg_inf > 0 && !s->c.test.nan) {
         double most = range_of(x->test, x->n).most, limit = ct_dtype_max(type_of(s));
-        *out =
-            (CtWhy){CT_FAULT_OVERFLOW,
-                    g_strdup_printf("%zu of %zu elements are infinite, the finite ones reach %.5g; "
-                                    "%s ends at %.5g",
-                                    bad, x->n, most, ct_dtype_name(type_of(s)), limit),
-                    share, most};
+        ct_why_set(out, CT_FAULT_OVERFLOW, share, most,
+                   "%zu of %zu elements are infinite, the finite ones reach %.5g; "
+                   "%s ends at %.5g",
+                   "%zu/%zu 个元素为无穷，有限元素最大为 %.5g；%s 的上限为 %.5g", bad, x->n, most,
+                   ct_dtype_name(type_of(s)), limit);
         return TRUE;
     }
     if (ct_why_zero_divisor(s, x, in, out))
         return TRUE;
-    char *text = undefined_places(x, in);
-    if (!text && why_weight(s, x, out))
+    if (why_undefined_places(x, in, out) || why_weight(s, x, out))
         return TRUE;
-    if (!text)
-        text = g_strdup_printf(
-            "%zu of %zu elements become NaN or Inf although all that comes in is "
-            "finite%s",
-            bad, x->n, s->compared && s->c.nan_both ? ", in the reference too" : "");
-    *out = (CtWhy){CT_FAULT_UNDEFINED, text, share, 0};
+    if (s->compared && s->c.nan_both)
+        ct_why_set(out, CT_FAULT_UNDEFINED, share, 0,
+                   "%zu of %zu elements become NaN or Inf although all that comes in is finite, in "
+                   "the reference too",
+                   "%zu/%zu 个元素变成 NaN 或 Inf，而输入全部有限；参考中也是如此", bad, x->n);
+    else
+        ct_why_set(out, CT_FAULT_UNDEFINED, share, 0,
+                   "%zu of %zu elements become NaN or Inf although all that comes in is finite",
+                   "%zu/%zu 个元素变成 NaN 或 Inf，而输入全部有限", bad, x->n);
     return TRUE;
 }
 
@@ -437,12 +436,11 @@ static gboolean why_one_value(const CtNumbers *x, CtWhy *out)
     Range t = range_of(x->test, x->n), r = range_of(x->ref, x->n);
     if (t.n < 2 || t.low != t.high || r.low == r.high)
         return FALSE;
-    *out = (CtWhy){
-        CT_FAULT_CONSTANT,
-        g_strdup_printf("every element is %.5g, the reference varies from %.4g to %.4g: not "
-                        "computed, not copied, or flushed",
-                        t.low, r.low, r.high),
-        1, t.low};
+    ct_why_set(out, CT_FAULT_CONSTANT, 1, t.low,
+               "every element is %.5g, the reference varies from %.4g to %.4g: not "
+               "computed, not copied, or flushed",
+               "所有元素都是 %.5g，而参考在 %.4g 与 %.4g 之间变化：没有计算、没有拷贝或被清零",
+               t.low, r.low, r.high);
     return TRUE;
 }
 
@@ -462,25 +460,27 @@ gboolean ct_why_clipped(const CtStep *s, const CtNumbers *x, CtWhy *out)
     Levels l = levels_of(x->test, x->n);
     gboolean grid = l.distinct > 2 && l.distinct <= 256 && x->n >= 4 * l.distinct;
     if (beyond >= MAX(x->n / 2000, (gsize)3) && beyond * 10 >= at_end * 7) {
-        double used = l.step, want = r.most / 127;
-        char *text =
-            grid ? g_strdup_printf(
-                       "%.2f%% of the elements are clipped at %.5g, the reference reaches "
-                       "%.5g: the scale is %.4g, the data want %.4g (for 127 levels)",
-                       100.0 * (double)beyond / (double)x->n, t.most, r.most, used, want)
-                 : g_strdup_printf(
+        double part = (double)beyond / (double)x->n;
+        if (grid)
+            ct_why_set(
+                out, CT_FAULT_SATURATION, part, r.most / t.most,
+                "%.2f%% of the elements are clipped at %.5g, the reference reaches %.5g: the "
+                "scale is %.4g, the data want %.4g (for 127 levels)",
+                "%.2f%% 的元素被截断在 %.5g，参考达到 %.5g：现用缩放为 %.4g，数据需要 %.4g（按 "
+                "127 级计）",
+                100 * part, t.most, r.most, l.step, r.most / 127);
+        else
+            ct_why_set(out, CT_FAULT_SATURATION, part, r.most / t.most,
                        "%.2f%% of the elements are clipped at %.5g, the reference reaches %.5g",
-                       100.0 * (double)beyond / (double)x->n, t.most, r.most);
-        *out = (CtWhy){CT_FAULT_SATURATION, text, (double)beyond / (double)x->n, r.most / t.most};
+                       "%.2f%% 的元素被截断在 %.5g，参考达到 %.5g", 100 * part, t.most, r.most);
         return TRUE;
     }
     if (grid && l.most / l.step < 48) {
-        *out =
-            (CtWhy){CT_FAULT_COARSE_SCALE,
-                    g_strdup_printf("only %zu levels are in use: the scale is %.4g, the data want "
-                                    "%.4g (for 127 levels)",
-                                    l.distinct, l.step, r.most / 127),
-                    1, l.step * 127 / r.most};
+        ct_why_set(out, CT_FAULT_COARSE_SCALE, 1, l.step * 127 / r.most,
+                   "only %zu levels are in use: the scale is %.4g, the data want "
+                   "%.4g (for 127 levels)",
+                   "只用到 %zu 个量化级：现用缩放为 %.4g，数据需要 %.4g（按 127 级计）", l.distinct,
+                   l.step, r.most / 127);
         return TRUE;
     }
     return FALSE;
@@ -506,13 +506,12 @@ gboolean ct_why_small(const CtStep *s, const CtNumbers *x, CtWhy *out)
     }
     if (!s->reduced || below == 0 || err_small < 0.5 * err || lost * 50 < nonzero)
         return FALSE;
-    *out =
-        (CtWhy){CT_FAULT_UNDERFLOW,
-                g_strdup_printf("%.1f%% of the elements became zero: they are below %.3g, where %s "
-                                "loses digits (it ends at %.2g)",
-                                100.0 * (double)lost / (double)x->n, normal, ct_dtype_name(type),
-                                ct_dtype_min_subnormal(type)),
-                (double)lost / (double)x->n, 0};
+    ct_why_set(out, CT_FAULT_UNDERFLOW, (double)lost / (double)x->n, 0,
+               "%.1f%% of the elements became zero: they are below %.3g, where %s "
+               "loses digits (it ends at %.2g)",
+               "%.1f%% 的元素变成零：它们小于 %.3g，%s 在那里丢失位数（最小到 %.2g）",
+               100.0 * (double)lost / (double)x->n, normal, ct_dtype_name(type),
+               ct_dtype_min_subnormal(type));
     return TRUE;
 }
 
@@ -533,12 +532,11 @@ gboolean ct_why_rows(const CtStep *s, const CtNumbers *x, const CtNumbers *in, C
         if (s->reduced && r.most * r.most > ct_dtype_max(type_of(s)))
             return why_overflow(s, x, in, out);
         if (fabs(mean) > 20 * sd && sd > 0) {
-            *out = (CtWhy){
-                CT_FAULT_CANCELLATION,
-                g_strdup_printf("the norm takes off a mean of %.4g from values that vary by "
-                                "%.3g: %s keeps too few digits of the difference",
-                                mean, sd, ct_dtype_name(type_of(s))),
-                1, fabs(mean) / sd};
+            ct_why_set(out, CT_FAULT_CANCELLATION, 1, fabs(mean) / sd,
+                       "the norm takes off a mean of %.4g from values that vary by "
+                       "%.3g: %s keeps too few digits of the difference",
+                       "归一化减去均值 %.4g，而数值只变化 %.3g：%s 对差值保留的位数太少", mean, sd,
+                       ct_dtype_name(type_of(s)));
             return TRUE;
         }
     }
@@ -554,12 +552,13 @@ gboolean ct_why_rows(const CtStep *s, const CtNumbers *x, const CtNumbers *in, C
             worst = MAX(worst, fabs(sum - 1));
         }
     }
-    *out =
-        (CtWhy){CT_FAULT_SOFTMAX_NORM,
-                kind & CT_OP_SOFTMAX
-                    ? g_strdup_printf("a row of the softmax sums to 1 +- %.3g", worst)
-                    : g_strdup("the sums of this normalisation lose digits in reduced precision"),
-                1, worst};
+    if (kind & CT_OP_SOFTMAX)
+        ct_why_set(out, CT_FAULT_SOFTMAX_NORM, 1, worst, "a row of the softmax sums to 1 +- %.3g",
+                   "softmax 有一行之和为 1 ± %.3g", worst);
+    else
+        ct_why_set(out, CT_FAULT_SOFTMAX_NORM, 1, worst,
+                   "the sums of this normalisation lose digits in reduced precision",
+                   "该归一化的求和在低精度下丢失位数");
     return TRUE;
 }
 
@@ -579,12 +578,12 @@ gboolean ct_why_few(const CtStep *s, const CtNumbers *x, CtWhy *out)
     }
     if (wrong == 0 || wrong * 4 > x->n)
         return FALSE;
-    *out =
-        (CtWhy){CT_FAULT_RACE,
-                g_strdup_printf("%zu of %zu elements are far off (longest stretch %zu, %zu of them "
-                                "zero), all others are right: a race, a missing synchronisation or "
-                                "memory that was not written; --runs shows whether it repeats",
-                                wrong, x->n, longest, zero),
-                (double)wrong / (double)x->n, (double)longest};
+    ct_why_set(out, CT_FAULT_RACE, (double)wrong / (double)x->n, (double)longest,
+               "%zu of %zu elements are far off (longest stretch %zu, %zu of them "
+               "zero), all others are right: a race, a missing synchronisation or "
+               "memory that was not written; --runs shows whether it repeats",
+               "%zu/%zu 个元素相差很大（最长连续 %zu 个，其中 %zu "
+               "个为零），其余全部正确：竞争、缺少同步，或内存没有写入；用 --runs 可看它是否重现",
+               wrong, x->n, longest, zero);
     return TRUE;
 }

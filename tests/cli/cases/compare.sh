@@ -40,3 +40,12 @@ grep -q 'NaN' out || { cat out; exit 1; }
 "$CUTRIAGE" compare --full --first-bad --json ref test >out.json || [ $? = 1 ]
 "$VALIDATE_JSON" "$SOURCE/docs/compare-schema.json" out.json || exit 1
 wants 2 'trt' --trt new ref test
+"$CUTRIAGE" compare --runs --json ref test test >out.json || [ $? = 1 ]
+"$VALIDATE_JSON" "$SOURCE/docs/compare-runs-schema.json" out.json || exit 1
+wants 1 '^### First bad tensor' --first-bad --format md ref test
+wants 1 '<h2>First bad tensor' --first-bad --format html ref test
+wants 1 '^首个出错的张量' --first-bad --lang zh ref test
+wants 1 '2 b .undefined-operation.: 对有限数' --first-bad --lang zh ref test
+wants 1 '^runs differ .[a-z]*.: ' --lang zh --runs ref test
+wants 2 'exclude each other' --json --format md ref test
+wants 2 'known are text' --format pdf ref test
