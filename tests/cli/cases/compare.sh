@@ -46,6 +46,7 @@ wants 1 '^### First bad tensor' --first-bad --format md ref test
 wants 1 '<h2>First bad tensor' --first-bad --format html ref test
 wants 1 '^首个出错的张量' --first-bad --lang zh ref test
 wants 1 '2 b .undefined-operation.: 对有限数' --first-bad --lang zh ref test
+npy test/1_a.npy "$two$two"
 wants 1 '^runs differ .[a-z]*.: ' --lang zh --runs ref test
 wants 2 'exclude each other' --json --format md ref test
 wants 2 'known are text' --format pdf ref test
