@@ -9,10 +9,11 @@
 #include "cli/check-print.h"
 #include "cli/cli.h"
 #include "cli/gather.h"
+#include "reason/plan.h"
 
 typedef struct {
     CtCaptureOptions capture;
-    char *lang, *color, *format;
+    char *lang, *color, *format, *plan;
     gboolean json, full;
 } Options;
 
@@ -22,6 +23,7 @@ static void options_clear(Options *o)
     g_free(o->lang);
     g_free(o->color);
     g_free(o->format);
+    g_free(o->plan);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
 
@@ -38,7 +40,7 @@ static gboolean look(const Options *o, char **paths, char **command, CtGather *o
     if (!taken || !ct_capture_read("check", &o->capture, taken, NULL, FALSE, out, out_exit))
         return FALSE;
     /* A copied tree is another machine, and the baseline is of no process. */
-    if (!o->capture.sysroot && !o->capture.pid && !command && !o->json &&
+    if (!o->capture.sysroot && !o->capture.pid && !command && !o->json && !o->plan &&
         g_strcmp0(o->format, "json") != 0)
         *out_drift = ct_check_baseline(&o->capture, taken, page);
     return TRUE;
@@ -89,10 +91,14 @@ static int check(const Options *o, char **paths, char **command)
         !look(o, paths, command, &gather, drift_page(o, &print, &page), &drift, &code))
         return code;
     const char *lang = print.lang == CT_LANG_ZH ? "zh" : "en";
+    if (o->plan && !ct_plan_add(gather.ev, gather.kb, o->plan, &error))
+        return ct_cli_fail("check", error);
     g_autoptr(CtDiagnosis) d = ct_diagnose(gather.ev, gather.kb, lang, &error);
     g_autoptr(CtCheckList) list = d ? ct_check(gather.ev, gather.kb, d, lang, &error) : NULL;
     if (!list)
         return ct_cli_fail("check", error);
+    if (o->plan)
+        ct_plan_only(list);
     ct_cli_screen(&print.columns, &rows);
     g_autofree char *text = o->json || g_strcmp0(o->format, "json") == 0 ? ct_check_json(list, d)
                             : g_strcmp0(o->format, "md") == 0
@@ -108,6 +114,8 @@ static int run(int argc, char **argv)
     int code = 0;
     const GOptionEntry entries[] = {
         CT_CAPTURE_ENTRIES(&o.capture),
+        {"plan-upgrade", 0, 0, G_OPTION_ARG_STRING, &o.plan,
+         "What would not fit after moving to RELEASE", "RELEASE"},
         {"full", 0, 0, G_OPTION_ARG_NONE, &o.full, "All lines of evidence", NULL},
         {"format", 0, 0, G_OPTION_ARG_STRING, &o.format, "text, json or md", "FORM"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &o.json, "Print the result as JSON", NULL},
@@ -129,7 +137,9 @@ static int run(int argc, char **argv)
                     "  cutriage check -- ./app --batch 8\n"
                     "  cutriage check --pid 4711\n"
                     "  cutriage check node7.case\n"
-                    "  cutriage check --sysroot ./copied-tree\n",
+                    "  cutriage check --sysroot ./copied-tree\n"
+                    "  cutriage check --plan-upgrade jp6.2\n"
+                    "  cutriage check --plan-upgrade driver-580 node7.case\n",
         .notes = "Exit code: 0 nothing failed, 1 a check failed, 3 something could not be known,\n"
                  "2 usage, 4 failed. Warnings alone leave it at 0 or 3.",
         .entries = entries,

@@ -28,3 +28,9 @@ grep -q 'no NVIDIA device' out || { cat out; exit 1; }
 "$CUTRIAGE" check a.case --pid 1 2>err; [ $? -eq 2 ] || exit 1
 "$CUTRIAGE" check --format pdf 2>err; [ $? -eq 2 ] && grep -q "text, json and md" err || exit 1
 "$CUTRIAGE" check /nonexistent.case 2>err; [ $? -eq 4 ] || { cat err; exit 1; }
+
+# A plan shows its own lines only.
+"$CUTRIAGE" check --sysroot "$SOURCE/tests/sysroot/nano-r32" --plan-upgrade jp6.2 >out
+[ $? -eq 1 ] && grep -q '^  FAIL    Board *L4T 36.4.3 has no support for tegra210' out || { cat out; exit 1; }
+grep -q 'Power mode' out && { echo "more than the plan"; exit 1; }
+"$CUTRIAGE" check --sysroot "$SOURCE/tests/sysroot/nano-r32" --plan-upgrade jp99 2>err; [ $? -eq 2 ] || { cat err; exit 1; }
