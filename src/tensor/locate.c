@@ -102,7 +102,63 @@ static void why_type(const CtStep *s, CtWhy *out)
         *out = (CtWhy){.fault = CT_FAULT_UNKNOWN};
 }
 
-static void explain(const CtSteps *all, guint at, const CtNumbers *x, const CtNumbers *in,
+/* Standard deviation of the reference, and the error relative to it. */
+static double spread(const CtStep *s, double *mean, double *error)
+{
+    const CtPairSums *p = &s->c.sums;
+    double n = (double)MAX(p->finite, 1u), m = p->sum_ref / n, var = p->ref2 / n - m * m;
+    *mean = m;
+    *error = var > 0 ? s->c.rmse / sqrt(var) : 0;
+    return var > 0 ? sqrt(var) : 0;
+}
+
+/* Which earlier steps lead to this one; without a graph, those of the same size may. */
+static gboolean *ancestors(const CtSteps *all, guint at)
+{
+    const CtStep *end = all->steps->pdata[at];
+    gboolean *reach = g_new0(gboolean, at + 1);
+    reach[at] = TRUE;
+    for (guint k = at + 1; k > 0; k--) {
+        const CtStep *s = all->steps->pdata[k - 1];
+        if (!all->graph)
+            reach[k - 1] = s->c.n == end->c.n;
+        for (guint i = 0; reach[k - 1] && s->inputs && i < s->inputs->len; i++)
+            if (g_array_index(s->inputs, guint, i) < at)
+                reach[g_array_index(s->inputs, guint, i)] = TRUE;
+    }
+    return reach;
+}
+
+/* What shows at `at` began where the type first could not hold the variation beside the mean. */
+static void blame_offset(CtSteps *all, guint at)
+{
+    const CtStep *shows = all->steps->pdata[at];
+    g_autofree gboolean *reach = ancestors(all, at);
+    for (guint i = 0; i < at; i++) {
+        CtStep *s = all->steps->pdata[i];
+        double mean, error, sd = 0;
+        if (reach[i] && s->compared && s->reduced)
+            sd = spread(s, &mean, &error);
+        if (sd <= 0 || fabs(mean) < 20 * sd || error < MAX(0.1, 0.2 * shows->c.rel_rms))
+            continue;
+        g_free(s->why.text);
+        g_free(s->why.text_zh);
+        double step = exp2(floor(log2(fabs(mean)))) * ct_dtype_eps(s->effective);
+        ct_why_set(&s->why, CT_FAULT_ABSORPTION, MIN(error, 1), fabs(mean) / sd,
+                   "its values lie around %.5g and vary by %.3g, where a step of %s is %.3g: what "
+                   "varies is lost, and shows at %s, which takes the mean off",
+                   "其数值在 %.5g 附近，只变化 %.3g，而 %s 在那里的步长为 "
+                   "%.3g：变化的部分丢失，并在减去均值的 "
+                   "%s 处显现",
+                   mean, sd, ct_dtype_name(s->effective), step, shows->name);
+        s->bad = TRUE;
+        if (all->first_bad < 0 || all->first_bad > (gint)i)
+            all->first_bad = (gint)i;
+        return;
+    }
+}
+
+static void explain(CtSteps *all, guint at, const CtNumbers *x, const CtNumbers *in,
                     const CtSum *sum, const CtStepOptions *o)
 {
     CtStep *s = all->steps->pdata[at];
@@ -114,6 +170,10 @@ static void explain(const CtSteps *all, guint at, const CtNumbers *x, const CtNu
         return;
     if (s->reduced && ct_why_square(s, x, in, out))
         return;
+    if (s->reduced && ct_why_offset(s, x, in, out)) {
+        blame_offset(all, at);
+        return;
+    }
     if (ct_why_running_sum(s, x, in, out) || ct_why_denominator(s, x, in, out))
         return;
     if (ct_why_small(s, x, out) || ct_why_clipped(s, x, out) || ct_why_scaled(x, allowed(s), out) ||

@@ -209,3 +209,49 @@ gboolean ct_why_zero_divisor(const CtStep *s, const CtNumbers *x, const CtNumber
         infinite, ct_dtype_name(s->effective));
     return TRUE;
 }
+
+/* How much two rows go up and down together: 1 when one is the other, scaled and moved. */
+static double likeness(const double *a, const double *b, gsize n)
+{
+    Row ra = row_of(a, n), rb = row_of(b, n);
+    double both = 0;
+    for (gsize i = 0; i < n; i++)
+        both += (a[i] - ra.mean) * (b[i] - rb.mean);
+    return ra.var > 0 && rb.var > 0 ? both / (double)n / sqrt(ra.var * rb.var) : 0;
+}
+
+/* A mean that is large beside what varies is taken off. What comes out is wrong because the type
+ * could not hold the variation beside the mean, so the operation itself may be right. */
+gboolean ct_why_offset(const CtStep *s, const CtNumbers *x, const CtNumbers *in, CtWhy *out)
+{
+    gsize len = row_length(x), rows = 0, alike = 0;
+    double mean = 0, var = 0, err = 0;
+    if (!in || !in->ref || !in->test || in->n != x->n || row_length(in) != len || len < 4)
+        return FALSE;
+    for (gsize from = 0; from + len <= x->n && rows < MOST_ROWS; from += len, rows++) {
+        Row r = row_of(in->ref + from, len), t = row_of(in->test + from, len);
+        if (!isfinite(r.var) || !isfinite(t.var))
+            return FALSE;
+        alike += r.mean * r.mean > 400 * r.var && r.var > 0 &&
+                 fabs(likeness(in->ref + from, x->ref + from, len)) > 0.9;
+        mean += fabs(r.mean);
+        var += r.var;
+        for (gsize i = from; i < from + len; i++) {
+            double d = in->test[i] - t.mean - (in->ref[i] - r.mean);
+            err += d * d / (double)len;
+        }
+    }
+    if (rows == 0 || alike * 10 < rows * 9 || sqrt(err / var) < 0.3 * s->c.rel_rms)
+        return FALSE;
+    mean /= (double)rows;
+    double sd = sqrt(var / (double)rows),
+           step = exp2(floor(log2(mean))) * ct_dtype_eps(s->effective);
+    ct_why_set(
+        out, CT_FAULT_CANCELLATION, 1, mean / sd,
+        "it takes a mean of %.4g off values that vary by %.3g; a step of %s there is %.3g, so "
+        "what varies was lost before",
+        "它从只变化 %2$.3g 的数值中减去均值 %1$.4g；%3$s 在那里的步长为 "
+        "%4$.3g，变化的部分此前已丢失",
+        mean, sd, ct_dtype_name(s->effective), step);
+    return TRUE;
+}

@@ -34,6 +34,7 @@ guint ct_op_kind(const CtStep *step);
 guint ct_why_kind(const CtStep *s, const CtNumbers *x, const CtNumbers *in);
 gboolean ct_why_denominator(const CtStep *s, const CtNumbers *x, const CtNumbers *in, CtWhy *out);
 gboolean ct_why_running_sum(const CtStep *s, const CtNumbers *x, const CtNumbers *in, CtWhy *out);
+gboolean ct_why_offset(const CtStep *s, const CtNumbers *x, const CtNumbers *in, CtWhy *out);
 gboolean ct_why_zero_divisor(const CtStep *s, const CtNumbers *x, const CtNumbers *in, CtWhy *out);
 
 /* why-place.c: the numbers are right and stand elsewhere, or are scaled. TRUE with *out set. */
