@@ -6,7 +6,7 @@
 
 const char *const ct_request_parts[CT_N_RP] = {
     "kernel", "foreign", "h2d", "d2h", "d2d", "alloc", "copy-call",
-    "sync", "launch", "module", "call", "os", "host", "queue",
+    "sync", "launch", "module", "call", "os", "host", "queue", "input",
 };
 static const char *const counts[CT_N_RN] = {"kernels", "launches", "syncs",  "allocs",
                                             "copies",  "modules",  "fresh", "hits"};
@@ -75,7 +75,8 @@ static void read_facts(CtEvidence *ev, CtRequestSet *s)
     } plain[] = {
         {"typical", &s->typical},         {"limit", &s->limit},
         {"time.pageable", &s->pageable},  {"time.gap", &s->gap},
-        {"time.alloc-calls", &s->alloc_calls}, {"time.sync-calls", &s->sync_calls},
+        {"time.own", &s->own},            {"time.alloc-calls", &s->alloc_calls},
+        {"time.sync-calls", &s->sync_calls},
         {"kernel-mean", &s->kernel_mean}, {"pageable-rate", &s->pageable_rate},
         {"h2d-rate", &s->h2d_rate},       {"streams", &s->streams},
         {"request-threads", &s->threads},  {"main-stream", &s->main_stream},

@@ -8,7 +8,7 @@
 typedef enum {
     CT_RP_KERNEL, CT_RP_FOREIGN, CT_RP_H2D, CT_RP_D2H, CT_RP_D2D, CT_RP_ALLOC, CT_RP_COPY_CALL,
     CT_RP_SYNC, CT_RP_LAUNCH, CT_RP_MODULE, CT_RP_CALL, CT_RP_OS, CT_RP_HOST, CT_RP_QUEUE,
-    CT_N_RP
+    CT_RP_INPUT, CT_N_RP
 } CtRequestPart;
 extern const char *const ct_request_parts[CT_N_RP];
 
@@ -33,7 +33,7 @@ typedef struct {
     GArray *requests; /* CtRequestSpan in order of time */
     gint64 total;     /* requests that the trace holds */
     double typical, limit, part[CT_N_RP], n[CT_N_RN];
-    double pageable, gap, alloc_calls, sync_calls, kernel_mean, pageable_rate, h2d_rate;
+    double own, pageable, gap, alloc_calls, sync_calls, kernel_mean, pageable_rate, h2d_rate;
     double streams, threads, main_stream;
 } CtRequestSet;
 

@@ -14,12 +14,14 @@
 #include "analyze/request-spans.h"
 
 typedef enum {
-    WHY_KERNEL, WHY_COPY, WHY_SYNC, WHY_ALLOC, WHY_IDLE, WHY_LAUNCH, WHY_FIRST, WHY_QUEUE, N_WHY
+    WHY_KERNEL, WHY_COPY, WHY_SYNC, WHY_ALLOC, WHY_IDLE, WHY_LAUNCH, WHY_FIRST, WHY_QUEUE,
+    WHY_INPUT, N_WHY
 } Why;
 
 static const char *const kinds[N_WHY] = {
     "slow-request-kernel", "slow-request-copy",   "slow-request-sync",       "slow-request-alloc",
     "slow-request-idle",   "slow-request-launch", "slow-request-first-time", "slow-request-queue",
+    "slow-request-input",
 };
 
 typedef struct {
@@ -74,6 +76,7 @@ static void explain(const CtRequestSet *s, const Common *c, const CtRequestSpan 
     x[WHY_SYNC] = over(s, r, CT_RP_SYNC);
     x[WHY_LAUNCH] = launch;
     x[WHY_IDLE] = host + os;
+    x[WHY_INPUT] = over(s, r, CT_RP_INPUT);
     /* Many more waits: the pauses after them are theirs. */
     if (r->n[CT_RN_SYNCS] > 1.5 * s->n[CT_RN_SYNCS] + 2) {
         x[WHY_SYNC] += MAX(host, 0) + MAX(launch, 0);
@@ -156,10 +159,33 @@ typedef struct {
     const CtRequestSet *s;
     GArray *of; /* Judged, the slowest first */
     Why why;
+    guint stretches; /* in which these requests come, one soon after the other */
     double extra, part;
     gboolean leads;
     guint first; /* those among the first requests */
 } Group;
+
+/* Something that comes and goes: most slow requests in a few stretches, nothing of the kind in the
+ * typical request, and quiet before or after. */
+static gboolean in_bursts(const Group *g)
+{
+    const CtRequestSet *s = g->s;
+    double usual = s->part[CT_RP_FOREIGN] + s->part[CT_RP_QUEUE];
+    return g->of->len >= 6 && g->of->len >= 4 * g->stretches && usual < 0.05 * s->typical &&
+           g->of->len * 2 < s->requests->len;
+}
+
+static guint count_stretches(const GArray *of)
+{
+    guint n = 0;
+    gint64 last = G_MININT64 / 2;
+    for (guint i = 0; i < of->len; i++) { /* in order of time still */
+        gint64 at = g_array_index(of, Judged, i).r->index;
+        n += at - last > 4;
+        last = at;
+    }
+    return n;
+}
 
 static json_t *detail_of(const Group *g, const char **out_manner)
 {
@@ -176,6 +202,8 @@ static json_t *detail_of(const Group *g, const char **out_manner)
     double copies = r->part[CT_RP_H2D] + r->part[CT_RP_D2H] + r->part[CT_RP_D2D];
     json_object_set_new(o, "pageable", json_boolean(r->pageable > 0.5 * MAX(copies, 1)));
     json_object_set_new(o, "one_gap", json_boolean(r->gap - s->gap > 0.5 * MAX(middle->extra, 1)));
+    json_object_set_new(o, "stretches", json_integer((json_int_t)g->stretches));
+    json_object_set_new(o, "bursts", json_boolean(in_bursts(g)));
     json_object_set_new(o, "syncs", json_real(r->n[CT_RN_SYNCS]));
     json_object_set_new(o, "usual_syncs", json_real(s->n[CT_RN_SYNCS]));
     json_object_set_new(o, "allocs", json_real(r->n[CT_RN_ALLOCS]));
@@ -222,6 +250,8 @@ static const char *in_words(Why why, const char *manner, gboolean pageable)
         return "the GPU is idle while the host does other things";
     case WHY_LAUNCH:
         return "launches take long";
+    case WHY_INPUT:
+        return "they wait for their input";
     case WHY_FIRST:
         return "work of the first time (code loaded, new kernels)";
     default:
@@ -260,15 +290,6 @@ static void add_finding(CtEvidence *ev, const Group *g)
         ct_evidence_cite(ev, id, "span", g_array_index(g->of, Judged, i).r->span, 0);
 }
 
-/* Requests that are slow from the very first on are warming up: another matter than later ones. */
-static guint warm_up(const CtRequestSet *s)
-{
-    guint n = s->requests->len, i = 0;
-    while (i < n && g_array_index(s->requests, CtRequestSpan, i).slow)
-        i++;
-    return i * 2 < n ? i : 0;
-}
-
 static Common common_of(const CtRequestSet *s, guint from)
 {
     Common c = {.one_kernel = TRUE};
@@ -295,13 +316,59 @@ static Common common_of(const CtRequestSet *s, guint from)
     return c;
 }
 
+#define FEW 10u
+
+static gboolean paid_once(const CtRequestSet *s, const CtRequestSpan *r)
+{
+    return r->n[CT_RN_ALLOCS] > s->n[CT_RN_ALLOCS] || r->n[CT_RN_MODULES] > s->n[CT_RN_MODULES];
+}
+
+/* What is allocated or loaded by the first few requests and by no later one is the price of a
+ * start, also where it makes them only somewhat slower. */
+static guint first_uses(const CtRequestSet *s)
+{
+    guint n = s->requests->len, early = 0, late = 0;
+    for (guint i = 0; i < n; i++) {
+        const CtRequestSpan *r = &g_array_index(s->requests, CtRequestSpan, i);
+        gboolean once = paid_once(s, r);
+        if (i < FEW && once && wall(r) > 1.25 * s->typical)
+            early = i + 1;
+        late += i >= FEW && once;
+    }
+    return n >= 2 * FEW && late * 100 <= n ? early : 0;
+}
+
+/* Requests that are slow from the very first on are warming up: another matter than later ones.
+ * What later slow ones suffer from as well is none of it. */
+static guint warm_up(const CtRequestSet *s)
+{
+    guint n = s->requests->len, i = 0;
+    while (i < n && g_array_index(s->requests, CtRequestSpan, i).slow)
+        i++;
+    if (i * 2 >= n)
+        return 0;
+    const Common later = common_of(s, i);
+    for (guint k = 0; k < i; k++) {
+        const CtRequestSpan *r = &g_array_index(s->requests, CtRequestSpan, k);
+        double x[N_WHY] = {0};
+        explain(s, &later, r, x);
+        Why why = largest(x);
+        if (later.plain[why] > 0.6 * x[why] && x[why] > 0.5 * (wall(r) - s->typical))
+            return k;
+    }
+    return i;
+}
+
 static void add_cold(CtEvidence *ev, const CtRequestSet *s, guint cold, double other)
 {
     const Common none = {0};
-    Group g = {.s = s, .of = g_array_new(FALSE, FALSE, sizeof(Judged)), .why = WHY_FIRST,
-               .first = cold};
-    for (guint i = 0; i < cold; i++) {
+    Group g = {.s = s, .of = g_array_new(FALSE, FALSE, sizeof(Judged)), .why = WHY_FIRST};
+    guint uses = first_uses(s);
+    for (guint i = 0; i < MAX(cold, uses); i++) {
         Judged j = judge(s, &none, &g_array_index(s->requests, CtRequestSpan, i));
+        if (i >= cold && (!paid_once(s, j.r) || wall(j.r) < 1.25 * s->typical))
+            continue;
+        g.first++;
         g.extra += j.extra;
         j.part = j.extra;
         g.part += j.extra;
@@ -310,9 +377,9 @@ static void add_cold(CtEvidence *ev, const CtRequestSet *s, guint cold, double o
     /* A few milliseconds once are what every process costs. */
     double span = s->typical * (double)MAX(s->total, 1);
     const CtRequestSpan *first = &g_array_index(s->requests, CtRequestSpan, 0);
-    gboolean matters = g.extra > 0.08 * span || wall(first) > 30 * s->typical;
+    gboolean matters = g.extra > 0.08 * span || wall(first) > 30 * s->typical || uses;
     g.leads = g.extra > other;
-    if (cold && matters) {
+    if (g.of->len && matters) {
         g_array_sort(g.of, by_extra);
         add_finding(ev, &g);
     }
@@ -400,6 +467,7 @@ static void run_set(CtEvidence *ev, const CtRequestSet *s)
             lead = w;
     add_cold(ev, s, cold, sum);
     for (guint w = 0; w < N_WHY; w++) {
+        g[w].stretches = count_stretches(g[w].of);
         g_array_sort(g[w].of, by_extra);
         g[w].leads = w == lead;
         if (g[w].of->len && enough(&g[w]) && g[w].extra > 0.1 * sum)
@@ -431,6 +499,7 @@ const CtAnalyzer ct_analyzer_slow_requests = {
            "as it is, the host's only while the GPU is idle. A slow start of the run is judged by "
            "itself.",
     .emits = "slow-request-kernel,slow-request-copy,slow-request-sync,slow-request-alloc,"
-             "slow-request-idle,slow-request-launch,slow-request-first-time,slow-request-queue",
+             "slow-request-idle,slow-request-launch,slow-request-first-time,slow-request-queue,"
+             "slow-request-input",
     .run = run,
 };

@@ -12,16 +12,38 @@
 #include "analyze/clock.h"
 #include "analyze/request-spans.h"
 
+/* The mean kernel of the typical request; that of the run has the rest of it in it too. */
+static double own_mean(const CtRequestSet *s)
+{
+    return s->own > 0 && s->n[CT_RN_KERNELS] > 0 ? s->own / s->n[CT_RN_KERNELS] : s->kernel_mean;
+}
+
+/* Slow requests with a reason of their own matter more than what all of them have in common. */
+static gboolean has_reason(CtEvidence *ev, const CtRequestSet *s)
+{
+    sqlite3_stmt *st = NULL;
+    gboolean found = FALSE;
+    if (sqlite3_prepare_v2(ct_evidence_db(ev),
+                           "SELECT 1 FROM finding d WHERE "
+                           "d.analyzer = 'slow-requests' AND d.subject IS ?1",
+                           -1, &st, NULL) != SQLITE_OK)
+        return FALSE;
+    sqlite3_bind_text(st, 1, s->name, -1, SQLITE_STATIC);
+    found = sqlite3_step(st) == SQLITE_ROW;
+    sqlite3_finalize(st);
+    return found;
+}
+
 static void add(CtEvidence *ev, const CtRequestSet *s, const char *kind, double share,
                 const char *text)
 {
     double wall = s->typical;
-    json_t *o = json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "request",
+    json_t *o = json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "request",
                           s->name ? s->name : "", "n", (json_int_t)s->total, "typical_ns", wall,
                           "share", share, "kernels", s->n[CT_RN_KERNELS], "syncs",
                           s->n[CT_RN_SYNCS], "allocs", s->n[CT_RN_ALLOCS], "kernel_mean_ns",
-                          s->kernel_mean, "busy", s->part[CT_RP_KERNEL] / wall, "rate",
-                          s->pageable_rate);
+                          own_mean(s), "busy", s->part[CT_RP_KERNEL] / wall, "rate",
+                          s->pageable_rate, "outliers", has_reason(ev, s));
     char *detail = json_dumps(o, JSON_COMPACT);
     json_decref(o);
     const CtRequestSpan *middle = &g_array_index(s->requests, CtRequestSpan, s->requests->len / 2);
@@ -41,24 +63,30 @@ static void add(CtEvidence *ev, const CtRequestSet *s, const char *kind, double 
 
 static void idle_gpu(CtEvidence *ev, const CtRequestSet *s, double wall)
 {
+    /* Periods that were found on the GPU may end with the wait for the next request. */
+    gboolean ranges = g_strcmp0(s->found_by, "range") == 0;
+    /* Where input is awaited that is the matter, and no launch. */
+    if (s->part[CT_RP_INPUT] + s->part[CT_RP_QUEUE] > 0.3 * wall)
+        return;
     double host = s->part[CT_RP_HOST] + s->part[CT_RP_OS];
     double calls = s->part[CT_RP_LAUNCH] + s->part[CT_RP_CALL] + s->part[CT_RP_COPY_CALL];
     double idle = host + calls + s->part[CT_RP_SYNC];
     double kernels = s->n[CT_RN_KERNELS];
     gboolean scattered = s->gap < 0.4 * idle;
-    g_autofree char *each = ct_human_ns(s->kernel_mean);
+    double mean = own_mean(s);
+    g_autofree char *each = ct_human_ns(mean);
     /* Waits between the kernels, not one at the end. */
     if (s->n[CT_RN_SYNCS] >= 6 && idle > 0.08 * wall) {
         g_autofree char *text = g_strdup_printf(
             "%.0f waits for the GPU in a request of %.0f kernels; the GPU is idle for %.0f %% of "
             "it", s->n[CT_RN_SYNCS], kernels, 100 * idle / wall);
         add(ev, s, "run-sync-bound", idle / wall, text);
-    } else if (scattered && kernels >= 20 && idle > 0.4 * wall && s->kernel_mean < 30e3) {
+    } else if (scattered && kernels >= 20 && idle > 0.4 * wall && mean < 30e3) {
         g_autofree char *text = g_strdup_printf(
             "%.0f kernels of %s a request, and the GPU is idle between them for %.0f %% of it",
             kernels, each, 100 * idle / wall);
         add(ev, s, "run-launch-bound", idle / wall, text);
-    } else if (!scattered && idle > 0.3 * wall && kernels > 0) {
+    } else if (!scattered && idle > 0.3 * wall && kernels > 0 && ranges) {
         g_autofree char *gap = ct_human_ns(s->gap);
         g_autofree char *text = g_strdup_printf(
             "the GPU is idle for %.0f %% of a typical request, %s of it at a stretch, while the "
@@ -126,9 +154,8 @@ static void run(CtEvidence *ev)
         const CtRequestSet *s = g_ptr_array_index(sets, i);
         if (s->typical <= 0 || s->requests->len < 5)
             continue;
-        /* Periods that were found on the GPU have no host side of their own. */
         gboolean ranges = g_strcmp0(s->found_by, "range") == 0;
-        if (ranges)
+        if (g_strcmp0(s->found_by, "burst") != 0)
             idle_gpu(ev, s, s->typical);
         queue(ev, s, s->typical);
         copies(ev, s, s->typical);

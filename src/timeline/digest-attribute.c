@@ -7,7 +7,7 @@
 
 const char *const ct_part_names[CT_N_PARTS] = {
     "kernel", "foreign", "h2d", "d2h", "d2d", "alloc", "copy-call",
-    "sync", "launch", "module", "call", "os", "host", "queue",
+    "sync", "launch", "module", "call", "os", "host", "queue", "input",
 };
 
 static CtRequest *request(CtDigest *d, guint i)
@@ -98,6 +98,18 @@ static void count_call(CtRequest *r, const CtTlEvent *e, double ns)
     }
 }
 
+/* For traces in which no requests are seen. */
+static void count_in_run(CtDigest *d, const CtTlEvent *e)
+{
+    CtPart part = part_of(e);
+    d->n_launches += part == CT_PART_LAUNCH;
+    d->n_syncs += part == CT_PART_SYNC;
+    d->n_allocs += part == CT_PART_ALLOC;
+    if (e->t1 > e->t0 && g_hash_table_contains(d->launchers, &e->tid))
+        d->run_part[part] +=
+            MAX((double)(e->t1 - e->t0) - ct_busy_within(&d->all, e->t0, e->t1), 0);
+}
+
 static gboolean on_host(const CtTlEvent *e, gpointer user)
 {
     CtDigest *d = user;
@@ -105,8 +117,12 @@ static gboolean on_host(const CtTlEvent *e, gpointer user)
     if (at >= 0 && request(d, (guint)at)->tid != e->tid && request(d, (guint)at)->tid >= 0 &&
         !g_hash_table_contains(d->helpers, &e->tid))
         at = -1; /* a thread of its own, at work at the same time */
-    if (e->kind == CT_TL_CALL)
+    gboolean outer = e->kind != CT_TL_OS && is_outer(d, e);
+    if (e->kind == CT_TL_CALL) {
         link_call(d, e, at);
+        if (outer)
+            count_in_run(d, e);
+    }
     if (at < 0 || e->t1 < e->t0)
         return TRUE;
     CtRequest *r = request(d, (guint)at);
@@ -116,7 +132,7 @@ static gboolean on_host(const CtTlEvent *e, gpointer user)
     double idle = own ? MAX(ns - ct_busy_within(&d->all, e->t0, t1), 0) : 0;
     if (e->kind == CT_TL_OS) {
         r->os_ns += (float)idle;
-    } else if (is_outer(d, e)) {
+    } else if (outer) {
         count_call(r, e, ns);
         r->part[part_of(e)] += (float)idle;
     }
@@ -285,31 +301,89 @@ static void settle(CtDigest *d, CtRequest *r)
     double rest = MAX(idle - calls, 0);
     r->part[CT_PART_QUEUE] = (float)MIN((double)r->queue_ns, rest);
     rest -= r->part[CT_PART_QUEUE];
+    r->part[CT_PART_INPUT] = (float)MIN((double)r->input_ns, rest);
+    rest -= r->part[CT_PART_INPUT];
     r->part[CT_PART_OS] = (float)MIN((double)r->os_ns, rest);
     r->part[CT_PART_HOST] = (float)(rest - r->part[CT_PART_OS]);
 }
 
-/* ---- queues ---- */
+/* ---- ranges that name what they do ---- */
 
-/* Servers note how long a request waited as a range of its own. */
+/* Servers note how long a request waited, programs what they read and decode, as ranges of their
+ * own. They count as far as the GPU is idle, the outermost of a kind on each thread once. */
+typedef struct {
+    gint64 end[CT_N_RANGE_KINDS];
+} Named;
+
+static Named *named_of(CtDigest *d, gint64 tid)
+{
+    Named *n = g_hash_table_lookup(d->named, &tid);
+    if (!n && g_hash_table_size(d->named) < 4096) {
+        gint64 *key = g_new(gint64, 1);
+        *key = tid;
+        n = g_new(Named, 1);
+        for (guint i = 0; i < CT_N_RANGE_KINDS; i++)
+            n->end[i] = G_MININT64;
+        g_hash_table_insert(d->named, key, n);
+    }
+    return n;
+}
+
 static gboolean on_range(const CtTlEvent *e, gpointer user)
 {
     CtDigest *d = user;
-    if (e->stream >= 0 || e->t1 <= e->t0 ||
-        g_ascii_strncasecmp(ct_timeline_name(d->tl, e->name), "queue", 5) != 0)
+    guint32 group = e->name < d->group_of->len ? g_array_index(d->group_of, guint32, e->name) : 0;
+    if (e->stream >= 0 || e->t1 <= e->t0 || !group)
         return TRUE;
+    CtRangeKind kind = d->group_kind[group - 1];
+    Named *n = kind ? named_of(d, e->tid) : NULL;
+    if (!n || e->t0 < n->end[kind])
+        return TRUE;
+    n->end[kind] = e->t1;
+    double idle = MAX((double)(e->t1 - e->t0) - ct_busy_within(&d->all, e->t0, e->t1), 0);
+    /* What a thread of its own prepares meanwhile is no reason to wait. */
+    if (g_hash_table_contains(d->launchers, &e->tid)) {
+        d->named_ns[kind] += idle;
+        d->named_sum[group - 1] += idle;
+    }
     gint at = ct_digest_request_at(d, e->tid, e->t0);
-    if (at >= 0)
-        request(d, (guint)at)->queue_ns += (float)(MIN(e->t1, request(d, (guint)at)->t1) - e->t0);
+    CtRequest *r = at >= 0 ? request(d, (guint)at) : NULL;
+    if (!r || (r->tid >= 0 && r->tid != e->tid))
+        return TRUE;
+    gint64 t1 = MIN(e->t1, r->t1);
+    idle = MAX((double)(t1 - e->t0) - ct_busy_within(&d->all, e->t0, t1), 0);
+    if (kind == CT_RANGE_QUEUE)
+        r->queue_ns += (float)idle;
+    else
+        r->input_ns += (float)idle;
     return TRUE;
 }
 
-static gboolean has_queue(const CtDigest *d)
+/* The request's own name tells nothing about a part of it. */
+static gboolean name_ranges(CtDigest *d)
 {
-    for (guint i = 0; i < d->group_names->len; i++)
-        if (g_ascii_strncasecmp(g_ptr_array_index(d->group_names, i), "queue", 5) == 0)
-            return TRUE;
-    return FALSE;
+    gboolean any = FALSE;
+    d->group_kind = g_new0(guint8, d->group_names->len + 1);
+    d->named_sum = g_new0(double, d->group_names->len + 1);
+    for (guint i = 0; i < d->group_names->len; i++) {
+        const char *name = g_ptr_array_index(d->group_names, i);
+        if (g_strcmp0(d->how, "range") == 0 && g_strcmp0(name, d->request_name) == 0)
+            continue;
+        d->group_kind[i] = (guint8)ct_digest_range_kind(name);
+        any |= d->group_kind[i] != CT_RANGE_OTHER;
+    }
+    return any;
+}
+
+static void find_named(CtDigest *d)
+{
+    for (guint i = 0; i < d->group_names->len; i++) {
+        guint kind = d->group_kind[i];
+        if (kind && d->named_sum[i] > d->named_most[kind]) {
+            d->named_most[kind] = d->named_sum[i];
+            d->named_group[kind] = i + 1;
+        }
+    }
 }
 
 /* ---- whose threads ---- */
@@ -376,8 +450,11 @@ gboolean ct_digest_attribute(CtDigest *d, GError **error)
         return FALSE;
     if (!ct_digest_scan(d, CT_TL_BIT(CT_TL_CALL) | CT_TL_BIT(CT_TL_OS), on_host, error))
         return FALSE;
-    if (has_queue(d) && !ct_digest_scan(d, CT_TL_BIT(CT_TL_RANGE), on_range, error))
-        return FALSE;
+    if (name_ranges(d)) {
+        if (!ct_digest_scan(d, CT_TL_BIT(CT_TL_RANGE), on_range, error))
+            return FALSE;
+        find_named(d);
+    }
     d->hint = 0;
     guint gpu = CT_TL_BIT(CT_TL_KERNEL) | CT_TL_BIT(CT_TL_GRAPH) | CT_TL_BIT(CT_TL_SET) |
                 CT_TL_BIT(CT_TL_COPY);

@@ -287,6 +287,35 @@ static void add_run_facts(CtDigest *d)
     }
 }
 
+/* What the run as a whole spends its time on, for traces in which no requests are seen, and ranges
+ * that name input or queues although they lie outside the requests. */
+static void add_whole(CtDigest *d)
+{
+    static const char *const kinds[CT_N_RANGE_KINDS] = {NULL, "queue", "input"};
+    double span = (double)MAX(d->t1 - d->t0, 1);
+    for (guint k = CT_RANGE_QUEUE; k < CT_N_RANGE_KINDS; k++) {
+        if (!d->named_group[k] || d->named_ns[k] < 0.01 * span)
+            continue;
+        g_autofree char *key = g_strconcat("trace.named.", kinds[k], NULL);
+        g_autofree char *value =
+            g_utf8_make_valid(g_ptr_array_index(d->group_names, d->named_group[k] - 1), -1);
+        ct_evidence_add_fact(d->ev, &(CtFactRow){.section = d->section, .subject = "request",
+                                                 .key = key, .value = value,
+                                                 .number = MIN(d->named_ns[k] / span, 1),
+                                                 .has_number = TRUE});
+    }
+    if (d->requests->len || !d->n_kernels)
+        return;
+    fact(d, "run.span", NULL, span);
+    fact(d, "run.kernels", NULL, (double)d->n_kernels);
+    fact(d, "run.launches", NULL, (double)d->n_launches);
+    fact(d, "run.syncs", NULL, (double)d->n_syncs);
+    fact(d, "run.allocs", NULL, (double)d->n_allocs);
+    fact(d, "run.pageable", NULL, d->pageable_ns);
+    for (guint p = CT_PART_ALLOC; p <= CT_PART_CALL; p++)
+        fact(d, "run.part.", ct_part_names[p], d->run_part[p]);
+}
+
 void ct_digest_emit(CtDigest *d)
 {
     gint64 offset = ct_timeline_wall_offset(d->tl);
@@ -295,6 +324,7 @@ void ct_digest_emit(CtDigest *d)
     else
         ct_evidence_set_clock(d->ev, d->section, "wall", 0, 0.9);
     add_run_facts(d);
+    add_whole(d);
     fact(d, "requests", NULL, d->requests->len);
     if (!d->requests->len)
         return;

@@ -27,7 +27,8 @@ typedef enum {
     CT_PART_CALL, /* other calls: events, graphs, queries */
     CT_PART_OS,
     CT_PART_HOST, /* no call at all: the program's own code */
-    CT_PART_QUEUE, /* a range of that name: waits to be served */
+    CT_PART_QUEUE, /* a range of such a name: waits to be served */
+    CT_PART_INPUT, /* a range of such a name: reads, decodes or prepares what it works on */
     CT_N_PARTS
 } CtPart;
 extern const char *const ct_part_names[CT_N_PARTS];
@@ -37,7 +38,7 @@ typedef struct {
     float part[CT_N_PARTS];
     float copy_ns[3]; /* h2d, d2h, rest: own copies */
     float own_ns, pageable_ns, hit_ns, alloc_ns, sync_ns, launch_ns, os_ns, gap_ns;
-    float stalled_ns, queue_ns;
+    float stalled_ns, queue_ns, input_ns;
     double bytes[3];
     guint32 kernels, launches, syncs, allocs, copies, modules, fresh, fresh_shapes, hits;
     gint16 device; /* of its first kernel; -1 is unknown */
@@ -92,6 +93,10 @@ typedef struct {
     gint64 t0, t1, last_end;
 } CtRangeStat;
 
+/* What a range is about, as far as its name says. */
+typedef enum { CT_RANGE_OTHER, CT_RANGE_QUEUE, CT_RANGE_INPUT, CT_N_RANGE_KINDS } CtRangeKind;
+CtRangeKind ct_digest_range_kind(const char *name);
+
 typedef struct {
     CtTimeline *tl;
     CtEvidence *ev;
@@ -123,6 +128,13 @@ typedef struct {
     double typical, limit;
     GHashTable *detail; /* request << 32 | pair -> CtDetail */
     guint n_detailed_slow, n_reference;
+    /* the whole run: idle GPU by what the launching threads do, calls, named ranges */
+    double run_part[CT_N_PARTS], named_ns[CT_N_RANGE_KINDS], named_most[CT_N_RANGE_KINDS];
+    guint32 named_group[CT_N_RANGE_KINDS]; /* the name with the most of it; 0 for none */
+    guint64 n_launches, n_syncs, n_allocs;
+    GHashTable *named;  /* tid -> until when a range of each kind lasts */
+    guint8 *group_kind; /* CtRangeKind by group - 1 */
+    double *named_sum;  /* the same: time in which the GPU is idle */
     /* copies of the whole run */
     double copy_ns[3], copy_bytes[3], pageable_ns, pageable_bytes;
 } CtDigest;

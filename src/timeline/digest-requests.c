@@ -242,8 +242,9 @@ static guint32 best_level(CtDigest *d)
             best = l->group;
         }
     }
-    /* Ranges that hold next to nothing of the GPU's work are about something else. */
-    return most > 0.05 * (double)MAX(d->t1 - d->t0, 1) || !d->n_kernels ? best : 0;
+    /* Ranges that cover little of the run may still hold its work (requests that come seldom):
+     * hold_the_work() tells. */
+    return best;
 }
 
 static gboolean pick_range(const CtTlEvent *e, gpointer user)
@@ -314,7 +315,15 @@ static gboolean hold_the_work(const CtDigest *d)
         within += ct_busy_within(&d->all, MAX(r->t0, until), r->t1);
         until = MAX(until, r->t1);
     }
-    return all <= 0 || within > 0.1 * all;
+    double run = (double)MAX(d->t1 - d->t0, 1);
+    double covered = 0;
+    until = G_MININT64;
+    for (guint i = 0; i < d->requests->len; i++) {
+        const CtRequest *r = &g_array_index(d->requests, CtRequest, i);
+        covered += (double)MAX(r->t1 - MAX(r->t0, until), 0);
+        until = MAX(until, r->t1);
+    }
+    return all <= 0 || within > (covered > 0.05 * run ? 0.1 : 0.5) * all;
 }
 
 gboolean ct_digest_find_requests(CtDigest *d, GError **error)

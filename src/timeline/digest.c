@@ -138,6 +138,7 @@ static void init(Work *w, CtTimeline *tl, CtEvidence *ev, gint64 section)
     d->call_end = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
     d->detail = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
     d->helpers = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    d->named = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
     ct_busy_init(&d->kernels);
     ct_busy_init(&d->copies);
     d->gap_budget = 50 * 1000 * 1000;
@@ -159,6 +160,9 @@ static void clear(Work *w)
     g_hash_table_unref(d->call_end);
     g_hash_table_unref(d->detail);
     g_hash_table_unref(d->helpers);
+    g_hash_table_unref(d->named);
+    g_free(d->group_kind);
+    g_free(d->named_sum);
     ct_busy_clear(&d->kernels);
     ct_busy_clear(&d->copies);
     ct_busy_clear(&d->all);
