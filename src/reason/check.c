@@ -8,7 +8,7 @@
 
 /* Net decibans of its own rules that a cause needs before its check fails, or warns. */
 #define FAIL_AT 8.0
-#define WARN_AT 4.0
+#define WARN_AT 6.0
 
 static void line_free(gpointer data)
 {

@@ -20,6 +20,10 @@
 /* "sm_90a", "compute_90" and "9.0" as the table writes it. */
 #define SM "'sm_' || CASE WHEN instr(?1, '.') > 0 THEN replace(?1, '.', '') " \
            "ELSE CAST(substr(?1, instr(?1, '_') + 1) AS INTEGER) END"
+/* 570.26 is older than 570.124.06. */
+#define OLDEST                                                \
+    "CAST(min_driver AS INTEGER), "                           \
+    "CAST(substr(min_driver, instr(min_driver, '.') + 1) AS INTEGER) LIMIT 1"
 /* "R35.4.1" */
 #define RELEASE "ltrim(?1, 'Rr')"
 
@@ -36,12 +40,11 @@ static const struct {
      "WHEN ver_cmp(?1, minor_compat_driver) >= 0 THEN 'minor' "
      "WHEN min_driver IS NOT NULL OR minor_compat_driver IS NOT NULL THEN 'no' END "
      "FROM kb.compat_cuda_toolkit WHERE ver_cmp(cuda, ?2, 2) = 0 "
-     "ORDER BY min_driver IS NULL, CAST(min_driver AS REAL), min_driver LIMIT 1",
+     "ORDER BY min_driver IS NULL, " OLDEST,
      2},
     {"cuda_driver",
      "SELECT min_driver FROM kb.compat_cuda_toolkit "
-     "WHERE ver_cmp(cuda, ?1, 2) = 0 AND min_driver IS NOT NULL "
-     "ORDER BY CAST(min_driver AS REAL), min_driver LIMIT 1",
+     "WHERE ver_cmp(cuda, ?1, 2) = 0 AND min_driver IS NOT NULL ORDER BY " OLDEST,
      1},
     {"sm_in_cuda",
      "SELECT CASE WHEN ver_cmp(?2, '1', 1) IS NULL THEN NULL "

@@ -278,8 +278,8 @@ static const char jetson_sql[] = JETSON("version.l4t", "l4t", "3") " UNION " JET
 /* A toolkit has one row an update; its first asks for the least of a driver. */
 #define FLOOR(key)                                                                                 \
     "SELECT * FROM (SELECT '" key "', '>=' || min_driver, 0 FROM compat_cuda_toolkit "             \
-    "WHERE cuda = ?1 AND min_driver IS NOT NULL ORDER BY CAST(min_driver AS REAL), min_driver "    \
-    "LIMIT 1)"
+    "WHERE cuda = ?1 AND min_driver IS NOT NULL ORDER BY CAST(min_driver AS INTEGER), "            \
+    "CAST(substr(min_driver, instr(min_driver, '.') + 1) AS INTEGER) LIMIT 1)"
 static const char cuda_sql[] =
     "SELECT 'version.cuda.toolkit', ?1, 2 UNION " FLOOR("version.driver") " UNION " FLOOR(
         "version.driver.kernel");
