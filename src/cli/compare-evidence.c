@@ -42,15 +42,18 @@ static void add_event(CtEvidence *ev, gint64 section, guint line, const char *ki
     json_decref(detail);
 }
 
-static void step_event(CtEvidence *ev, gint64 section, const CtStep *s, guint index, gboolean first)
+static void step_event(CtEvidence *ev, gint64 section, const CtSteps *all, guint index)
 {
-    g_autofree char *text = g_strdup_printf(
-        "%s: %s%s%s", s->name, ct_term(CT_LANG_EN, "fault", ct_fault_id(s->why.fault)),
-        s->why.text ? ": " : "", s->why.text ? s->why.text : "");
+    const CtStep *s = all->steps->pdata[index];
+    g_autofree char *text = g_strdup_printf("%s: %s%s%s", s->name,
+                                            ct_term(CT_LANG_EN, "fault", ct_fault_id(s->why.fault)),
+                                            s->why.text ? ": " : "", s->why.text ? s->why.text : "");
     double e = isfinite(s->c.rel_rms) ? s->c.rel_rms : 0;
+    const char *operation = ct_compare_operation(all, index);
     add_event(ev, section, index + 1, "tensor-fault", ct_fault_id(s->why.fault), s->name, text,
-              json_pack("{s:s, s:b, s:b, s:f, s:f, s:s, s:s}", "operation", s->op ? s->op : "",
-                        "first", first, "bad", s->bad, "share",
+              json_pack("{s:s, s:i, s:b, s:b, s:f, s:f, s:s, s:s}", "operation",
+                        operation ? operation : "", "place", (int)index + 1, "first",
+                        (gint)index == all->first_bad, "bad", s->bad, "share",
                         isfinite(s->why.share) ? s->why.share : 0.0, "error", e, "type",
                         ct_dtype_name(s->effective), "types", s->types ? s->types : ""));
 }
@@ -63,7 +66,7 @@ void ct_compare_evidence(const CtSteps *s, const CtComparePrint *p, CtEvidence *
         const CtStep *step = s->steps->pdata[i];
         const CtComparison *c = &step->c;
         if (step->why.fault != CT_FAULT_NONE)
-            step_event(ev, section, step, i, (gint)i == s->first_bad);
+            step_event(ev, section, s, i);
         if (!step->compared) {
             g_autofree char *text = g_strdup_printf("%s: %s", step->name, step->problem);
             add_event(ev, section, i + 1, "tensor-missing", step->test ? "unreadable" : "missing",

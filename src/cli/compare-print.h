@@ -21,6 +21,9 @@ char *ct_compare_verdict(const CtSteps *s, const CtComparePrint *p, CtLang lang)
 /* The first tensor of all: what is wrong with it was wrong before the model. */
 gboolean ct_compare_at_input(const CtSteps *s, guint index);
 
+/* What makes a tensor: by the graph, or "input" (nullable). */
+const char *ct_compare_operation(const CtSteps *s, guint index);
+
 /* compare-sheet.c, compare-remedy.c: as a person reads it. */
 CtSheet *ct_compare_sheet(const CtSteps *s, const CtComparePrint *p);
 CtSheet *ct_compare_sheet_runs(const CtRuns *r, CtLang lang);

@@ -22,10 +22,30 @@ gboolean ct_compare_passed(const CtSteps *s, const CtComparePrint *p)
     return s->n_failed == 0 && s->extra->len == 0 && s->steps->len > 0;
 }
 
+/* Files that are not numbered are in no order, so their names must tell. */
+static gboolean is_named_input(const char *name)
+{
+    static const char *const words[] = {"input", "image", "pixel_values"};
+    g_autofree char *plain = ct_plain_name(name);
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+        if (g_str_has_prefix(plain, words[i]))
+            return TRUE;
+    return FALSE;
+}
+
 gboolean ct_compare_at_input(const CtSteps *s, guint index)
 {
     const CtStep *step = s->steps->pdata[index];
-    return step->graph_input || (!s->graph && !s->unordered && index == 0);
+    if (s->graph)
+        return step->graph_input;
+    return s->unordered ? is_named_input(step->name) : index == 0;
+}
+
+const char *ct_compare_operation(const CtSteps *s, guint index)
+{
+    const CtStep *step = s->steps->pdata[index];
+    gboolean sure = s->graph || s->unordered || s->steps->len > 1;
+    return step->op ? step->op : sure && ct_compare_at_input(s, index) ? "input" : NULL;
 }
 
 static char *whole(guint64 n)
@@ -256,13 +276,14 @@ static void add_details(CtSheet *sheet, const CtSteps *s, const CtComparePrint *
 
 /* The mark in brackets is the same in both languages: a report that was kept as a file is read by
  * it. */
-static void add_why(CtSheet *sheet, const CtStep *s, guint index)
+static void add_why(CtSheet *sheet, const CtSteps *all, guint index)
 {
-    const char *id = ct_fault_id(s->why.fault),
+    const CtStep *s = all->steps->pdata[index];
+    const char *id = ct_fault_id(s->why.fault), *op = ct_compare_operation(all, index),
                *text = sheet->lang == CT_LANG_ZH ? s->why.text_zh : s->why.text;
     ct_sheet_take(sheet, CT_SHEET_ITEM,
-                  g_strdup_printf("%u %s%s%s%s [%s]: %s", index + 1, s->name, s->op ? " (" : "",
-                                  s->op ? s->op : "", s->op ? ")" : "", id,
+                  g_strdup_printf("%u %s%s%s%s [%s]: %s", index + 1, s->name, op ? " (" : "",
+                                  op ? op : "", op ? ")" : "", id,
                                   ct_term(sheet->lang, "fault", id)));
     if (s->bad)
         ct_sheet_mark_bad(sheet);
@@ -314,7 +335,7 @@ static void add_located(CtSheet *sheet, const CtSteps *s, const CtComparePrint *
     guint shown = 0;
     ct_sheet_add(sheet, CT_SHEET_HEADING, ct_msg(sheet->lang, located_heading(s, p)));
     if (s->first_bad >= 0)
-        add_why(sheet, s->steps->pdata[s->first_bad], (guint)s->first_bad);
+        add_why(sheet, s, (guint)s->first_bad);
     for (guint i = 0; i < s->steps->len; i++) {
         const CtStep *step = s->steps->pdata[i];
         if ((gint)i == s->first_bad || step->why.fault == CT_FAULT_NONE ||
@@ -325,7 +346,7 @@ static void add_located(CtSheet *sheet, const CtSteps *s, const CtComparePrint *
                 sheet, CT_SHEET_HEADING,
                 ct_msg(sheet->lang, s->first_bad >= 0 ? CT_MSG_CMP_ALSO : CT_MSG_CMP_LOSSES));
         if (shown <= 8)
-            add_why(sheet, step, i);
+            add_why(sheet, s, i);
     }
     if (shown > 8) {
         g_autofree char *more = whole(shown - 8);
