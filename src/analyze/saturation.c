@@ -10,6 +10,7 @@
 #include "analyze/clock.h"
 #include "analyze/stats.h"
 
+#define MIN_BUSY 4 /* samples: a pasted stretch of telemetry is short */
 #define FULL 0.965 /* a sampled engine that never rests shows 97 to 100 % */
 
 static gint64 finding(CtEvidence *ev, const char *kind, const char *subject, double number,
@@ -86,7 +87,7 @@ static void fixed_clock(CtEvidence *ev, const CtSeriesView *clock)
     gsize n = MIN(clock->len, gpu.len), busy = 0;
     for (gsize i = 0; i < n; i++)
         busy += gpu.value[i] >= 0.93;
-    if (n < 10 || busy * 5 < n * 4)
+    if (n < MIN_BUSY || busy * 5 < n * 4)
         return;
     double typical = ct_median(clock->value, n);
     double spread = ct_quantile(clock->value, n, 0.95) - ct_quantile(clock->value, n, 0.05);

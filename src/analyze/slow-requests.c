@@ -44,7 +44,9 @@ static double over(const CtRequestSet *s, const CtRequestSpan *r, CtRequestPart 
 
 static gboolean first_time_work(const CtRequestSet *s, const CtRequestSpan *r)
 {
-    return r->n[CT_RN_MODULES] > s->n[CT_RN_MODULES] || r->n[CT_RN_FRESH] > s->n[CT_RN_FRESH];
+    /* To the first request of a trace every kernel is new. */
+    return r->n[CT_RN_MODULES] > s->n[CT_RN_MODULES] ||
+           (r->index > 0 && r->n[CT_RN_FRESH] > s->n[CT_RN_FRESH]);
 }
 
 /* What all slow requests have in common and one alone cannot tell. */

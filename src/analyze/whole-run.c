@@ -76,7 +76,7 @@ static void idle_gpu(CtEvidence *ev, const CtRequestSet *s, double wall)
     double mean = own_mean(s);
     g_autofree char *each = ct_human_ns(mean);
     /* Waits between the kernels, not one at the end. */
-    if (s->n[CT_RN_SYNCS] >= 6 && idle > 0.08 * wall) {
+    if (s->n[CT_RN_SYNCS] >= 6 && s->n[CT_RN_SYNCS] * 40 >= kernels && idle > 0.08 * wall) {
         g_autofree char *text = g_strdup_printf(
             "%.0f waits for the GPU in a request of %.0f kernels; the GPU is idle for %.0f %% of "
             "it", s->n[CT_RN_SYNCS], kernels, 100 * idle / wall);

@@ -10,6 +10,11 @@ const char *const ct_part_names[CT_N_PARTS] = {
     "sync", "launch", "module", "call", "os", "host", "queue", "input",
 };
 
+gint64 ct_digest_middle(const CtDigest *d)
+{
+    return d->t0 + (d->t1 - d->t0) / 2;
+}
+
 static CtRequest *request(CtDigest *d, guint i)
 {
     return &g_array_index(d->requests, CtRequest, i);
@@ -98,10 +103,12 @@ static void count_call(CtRequest *r, const CtTlEvent *e, double ns)
     }
 }
 
-/* For traces in which no requests are seen. */
+/* For traces in which no requests are seen: the second half, where the start is over. */
 static void count_in_run(CtDigest *d, const CtTlEvent *e)
 {
     CtPart part = part_of(e);
+    if (e->t0 < ct_digest_middle(d))
+        return;
     d->n_launches += part == CT_PART_LAUNCH;
     d->n_syncs += part == CT_PART_SYNC;
     d->n_allocs += part == CT_PART_ALLOC;
@@ -212,6 +219,10 @@ static void on_kernel(CtDigest *d, const CtTlEvent *e, gint at, gint host)
 {
     double ns = (double)(e->t1 - e->t0);
     const CtPair *p = ct_pairs_get(&d->pairs, e->name, e->shape, FALSE);
+    if (e->t0 >= ct_digest_middle(d)) {
+        d->late_kernels++;
+        d->late_kernel_ns += ns;
+    }
     if (at >= 0) {
         CtRequest *r = request(d, (guint)at);
         if (r->kernels++ == 0)
@@ -245,6 +256,7 @@ static void on_copy(CtDigest *d, const CtTlEvent *e, gint at)
     d->copy_bytes[way] += (double)e->bytes;
     if (pageable && large) {
         d->pageable_ns += ns;
+        d->late_pageable_ns += e->t0 >= ct_digest_middle(d) ? ns : 0;
         d->pageable_bytes += (double)e->bytes;
     }
     if (at < 0)
@@ -363,13 +375,21 @@ static gboolean on_range(const CtTlEvent *e, gpointer user)
 static gboolean name_ranges(CtDigest *d)
 {
     gboolean any = FALSE;
+    g_autofree guint64 *count = g_new0(guint64, d->group_names->len + 1);
+    GHashTableIter it;
+    gpointer value;
+    g_hash_table_iter_init(&it, d->range_stats);
+    while (g_hash_table_iter_next(&it, NULL, &value))
+        count[((CtRangeStat *)value)->group - 1] += ((CtRangeStat *)value)->n;
     d->group_kind = g_new0(guint8, d->group_names->len + 1);
     d->named_sum = g_new0(double, d->group_names->len + 1);
     for (guint i = 0; i < d->group_names->len; i++) {
         const char *name = g_ptr_array_index(d->group_names, i);
         if (g_strcmp0(d->how, "range") == 0 && g_strcmp0(name, d->request_name) == 0)
             continue;
-        d->group_kind[i] = (guint8)ct_digest_range_kind(name);
+        /* What is done once or twice belongs to a start or an end. */
+        if (count[i] >= 3)
+            d->group_kind[i] = (guint8)ct_digest_range_kind(name);
         any |= d->group_kind[i] != CT_RANGE_OTHER;
     }
     return any;

@@ -287,7 +287,7 @@ static void add_run_facts(CtDigest *d)
     }
 }
 
-/* What the run as a whole spends its time on, for traces in which no requests are seen, and ranges
+/* What the second half of the run spends its time on where no requests are seen, and ranges
  * that name input or queues although they lie outside the requests. */
 static void add_whole(CtDigest *d)
 {
@@ -304,14 +304,18 @@ static void add_whole(CtDigest *d)
                                                  .number = MIN(d->named_ns[k] / span, 1),
                                                  .has_number = TRUE});
     }
-    if (d->requests->len || !d->n_kernels)
+    if (d->requests->len || !d->late_kernels)
         return;
-    fact(d, "run.span", NULL, span);
-    fact(d, "run.kernels", NULL, (double)d->n_kernels);
+    gint64 middle = ct_digest_middle(d);
+    double half = (double)MAX(d->t1 - middle, 1);
+    fact(d, "run.span", NULL, half);
+    fact(d, "run.busy", NULL, ct_busy_within(&d->all, middle, d->t1) / half);
+    fact(d, "run.kernels", NULL, (double)d->late_kernels);
+    fact(d, "run.kernel-mean", NULL, d->late_kernel_ns / (double)d->late_kernels);
     fact(d, "run.launches", NULL, (double)d->n_launches);
     fact(d, "run.syncs", NULL, (double)d->n_syncs);
     fact(d, "run.allocs", NULL, (double)d->n_allocs);
-    fact(d, "run.pageable", NULL, d->pageable_ns);
+    fact(d, "run.pageable", NULL, d->late_pageable_ns);
     for (guint p = CT_PART_ALLOC; p <= CT_PART_CALL; p++)
         fact(d, "run.part.", ct_part_names[p], d->run_part[p]);
 }

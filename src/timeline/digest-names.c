@@ -49,7 +49,7 @@ CtRangeKind ct_digest_range_kind(const char *name)
                                         "reader", "io",    "input",   "inputs", "disk",  "file",
                                         "files",  "parse", "jpeg",    "mjpeg",  "imread", "demux",
                                         "grab", NULL};
-    static const char *const input_begin[] = {"decod", "fetch",    "prefetch", "preproc", "dataload",
+    static const char *const input_begin[] = {"decod", "fetch",    "preproc", "dataload",
                                               "download", "ingest", "resiz", "tokeniz", "augment",
                                               "collat", NULL};
     static const char *const queue[] = {"pending", "backlog", "admission", NULL};
@@ -58,7 +58,7 @@ CtRangeKind ct_digest_range_kind(const char *name)
                                        "assemble", "form", "fill", NULL};
     static const char *const batch[] = {"batch", "slot", "turn", "request", "requests", NULL};
     static const char *const gpu[] = {"kernel", "gpu", "cuda", "stream", "event", "model", "weights",
-                                      "engine", "attention", "decoder", "encoder", "token", "layer",
+                                      "engine", "attention", "decoder", "encoder", "token", "layer", "layers",
                                       "prefill", NULL};
     static const char *const none[] = {NULL};
     /* Frameworks name operators so. */

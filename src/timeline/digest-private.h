@@ -128,10 +128,11 @@ typedef struct {
     double typical, limit;
     GHashTable *detail; /* request << 32 | pair -> CtDetail */
     guint n_detailed_slow, n_reference;
-    /* the whole run: idle GPU by what the launching threads do, calls, named ranges */
+    /* the run without requests: idle GPU by what the launching threads do, calls, named ranges */
     double run_part[CT_N_PARTS], named_ns[CT_N_RANGE_KINDS], named_most[CT_N_RANGE_KINDS];
     guint32 named_group[CT_N_RANGE_KINDS]; /* the name with the most of it; 0 for none */
-    guint64 n_launches, n_syncs, n_allocs;
+    guint64 n_launches, n_syncs, n_allocs, late_kernels; /* these of the second half */
+    double late_kernel_ns, late_pageable_ns;
     GHashTable *named;  /* tid -> until when a range of each kind lasts */
     guint8 *group_kind; /* CtRangeKind by group - 1 */
     double *named_sum;  /* the same: time in which the GPU is idle */
@@ -150,6 +151,7 @@ gboolean ct_digest_find_requests(CtDigest *d, GError **error);
 gboolean ct_digest_requests_on_gpu(CtDigest *d, GError **error);
 /* Index of the request that holds the time on the thread, -1 for none. */
 gint ct_digest_request_at(CtDigest *d, gint64 tid, gint64 t);
+gint64 ct_digest_middle(const CtDigest *d); /* of the run */
 gboolean ct_digest_attribute(CtDigest *d, GError **error);
 void ct_digest_judge(CtDigest *d); /* typical, slow, reference */
 void ct_digest_emit(CtDigest *d);
