@@ -130,7 +130,7 @@ static void without_requests(CtEvidence *ev, const Trace *t)
             "copies of pageable memory take %.0f %% of the run", 100 * share);
         add(ev, "run-pageable-copy", NULL, share, t->fact, numbers(t, share), text);
     }
-    if (t->alloc > 0.15 * t->span && t->allocs >= 20) {
+    if (t->alloc > 0.15 * t->span && t->allocs * 100 >= t->kernels && t->kernels >= 500) {
         g_autofree char *text = g_strdup_printf(
             "the GPU is idle for %.0f %% of the run while memory is allocated or freed (%.0f "
             "calls)", 100 * t->alloc / t->span, t->allocs);

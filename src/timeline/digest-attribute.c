@@ -10,9 +10,19 @@ const char *const ct_part_names[CT_N_PARTS] = {
     "sync", "launch", "module", "call", "os", "host", "queue", "input",
 };
 
+/* From the first to the last work of the GPU. */
+void ct_digest_window(const CtDigest *d, gint64 *out_t0, gint64 *out_t1)
+{
+    const GArray *b = d->all.blocks;
+    *out_t0 = b->len ? g_array_index(b, CtBlock, 0).t0 : d->t0;
+    *out_t1 = b->len ? g_array_index(b, CtBlock, b->len - 1).t1 : d->t1;
+}
+
+/* When half of the GPU's work has begun. */
 gint64 ct_digest_middle(const CtDigest *d)
 {
-    return d->t0 + (d->t1 - d->t0) / 2;
+    const GArray *b = d->all.blocks;
+    return b->len ? g_array_index(b, CtBlock, b->len / 2).t0 : d->t0 + (d->t1 - d->t0) / 2;
 }
 
 static CtRequest *request(CtDigest *d, guint i)
@@ -107,7 +117,9 @@ static void count_call(CtRequest *r, const CtTlEvent *e, double ns)
 static void count_in_run(CtDigest *d, const CtTlEvent *e)
 {
     CtPart part = part_of(e);
-    if (e->t0 < ct_digest_middle(d))
+    gint64 from, to;
+    ct_digest_window(d, &from, &to);
+    if (e->t0 < ct_digest_middle(d) || e->t0 > to)
         return;
     d->n_launches += part == CT_PART_LAUNCH;
     d->n_syncs += part == CT_PART_SYNC;
@@ -352,7 +364,11 @@ static gboolean on_range(const CtTlEvent *e, gpointer user)
     if (!n || e->t0 < n->end[kind])
         return TRUE;
     n->end[kind] = e->t1;
-    double idle = MAX((double)(e->t1 - e->t0) - ct_busy_within(&d->all, e->t0, e->t1), 0);
+    gint64 from, to;
+    ct_digest_window(d, &from, &to);
+    from = MAX(from, e->t0);
+    to = MIN(to, e->t1);
+    double idle = MAX((double)(to - from) - ct_busy_within(&d->all, from, to), 0);
     /* What a thread of its own prepares meanwhile is no reason to wait. */
     if (g_hash_table_contains(d->launchers, &e->tid)) {
         d->named_ns[kind] += idle;

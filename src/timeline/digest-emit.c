@@ -292,7 +292,9 @@ static void add_run_facts(CtDigest *d)
 static void add_whole(CtDigest *d)
 {
     static const char *const kinds[CT_N_RANGE_KINDS] = {NULL, "queue", "input"};
-    double span = (double)MAX(d->t1 - d->t0, 1);
+    gint64 from, to;
+    ct_digest_window(d, &from, &to);
+    double span = (double)MAX(to - from, 1);
     for (guint k = CT_RANGE_QUEUE; k < CT_N_RANGE_KINDS; k++) {
         if (!d->named_group[k] || d->named_ns[k] < 0.01 * span)
             continue;
@@ -307,9 +309,9 @@ static void add_whole(CtDigest *d)
     if (d->requests->len || !d->late_kernels)
         return;
     gint64 middle = ct_digest_middle(d);
-    double half = (double)MAX(d->t1 - middle, 1);
+    double half = (double)MAX(to - middle, 1);
     fact(d, "run.span", NULL, half);
-    fact(d, "run.busy", NULL, ct_busy_within(&d->all, middle, d->t1) / half);
+    fact(d, "run.busy", NULL, ct_busy_within(&d->all, middle, to) / half);
     fact(d, "run.kernels", NULL, (double)d->late_kernels);
     fact(d, "run.kernel-mean", NULL, d->late_kernel_ns / (double)d->late_kernels);
     fact(d, "run.launches", NULL, (double)d->n_launches);

@@ -151,6 +151,7 @@ gboolean ct_digest_find_requests(CtDigest *d, GError **error);
 gboolean ct_digest_requests_on_gpu(CtDigest *d, GError **error);
 /* Index of the request that holds the time on the thread, -1 for none. */
 gint ct_digest_request_at(CtDigest *d, gint64 tid, gint64 t);
+void ct_digest_window(const CtDigest *d, gint64 *out_t0, gint64 *out_t1);
 gint64 ct_digest_middle(const CtDigest *d); /* of the run */
 gboolean ct_digest_attribute(CtDigest *d, GError **error);
 void ct_digest_judge(CtDigest *d); /* typical, slow, reference */
