@@ -42,6 +42,7 @@ static void read_detail(CtRequestSpan *r, const char *text)
     r->pageable = number(o, "pageable");
     r->gap = number(o, "gap");
     r->hit = number(o, "hit_ns");
+    r->stretch = number(o, "stretch");
     r->stalled = number(o, "stalled");
     r->alloc_calls = number(o, "alloc-calls");
     r->sync_calls = number(o, "sync-calls");

@@ -22,6 +22,7 @@ typedef struct {
     gboolean slow;
     double part[CT_N_RP], n[CT_N_RN];
     double pageable, gap, hit, stalled, alloc_calls, sync_calls;
+    double stretch; /* kernels against what each of them usually takes; 0 is unknown */
     double even, more, gain; /* of the kernels, where the trace told; even is -1 else */
     char *kernel, *shape;    /* the one that gained the most (nullable) */
     double kernel_ns, kernel_usual, kernel_n, kernel_usual_n;

@@ -93,6 +93,8 @@ static void clock_drop(CtEvidence *ev, const CtSeriesView *clock, const CtSeries
 static void power_at_limit(CtEvidence *ev, const CtSeriesView *power, const CtSeriesView *util)
 {
     double limit = stated(ev, "gpu.power.limit.current", power->subject);
+    if (!(limit > 0))
+        limit = stated(ev, "gpu.power.limit.requested", power->subject);
     gsize n = util ? MIN(power->len, util->len) : power->len, busy = 0, at = 0, where = 0;
     double peak = ct_quantile(power->value, n, 1.0);
     gint v = find_series(ev, power->section, power->subject, "gpu.power-violation");

@@ -11,6 +11,7 @@
 #include "analyze/analyzer.h"
 #include "analyze/clock.h"
 #include "analyze/request-spans.h"
+#include "analyze/stats.h"
 
 typedef struct {
     gint64 section, fact; /* fact is the row that a finding cites */
@@ -175,6 +176,34 @@ static void sparse(CtEvidence *ev, const CtRequestSet *s)
     add(ev, "run-sparse", s->name, (double)after / n, 0, o, text);
 }
 
+/* The same kernels take the same time, to a percent or so, while the clock stands. Where all of a
+ * request's take longer and shorter without anybody else at work, the clock moves. */
+static void clock_moves(CtEvidence *ev, const CtRequestSet *s)
+{
+    guint n = 0, held = 0;
+    g_autofree double *x = g_new(double, s->requests->len + 1);
+    for (guint i = 0; i < s->requests->len; i++) {
+        const CtRequestSpan *r = &g_array_index(s->requests, CtRequestSpan, i);
+        held += r->n[CT_RN_HITS] > 0 || r->part[CT_RP_FOREIGN] > 0.02 * (double)(r->t1 - r->t0);
+        if (r->stretch > 0)
+            x[n++] = r->stretch;
+    }
+    if (n < 20 || held * 20 > s->requests->len)
+        return;
+    guint quarter = n / 4;
+    double first = ct_median(x, quarter), last = ct_median(x + n - quarter, quarter);
+    double low = ct_quantile(x, n, 0.05), high = ct_quantile(x, n, 0.95);
+    double busy = s->part[CT_RP_KERNEL] / s->typical;
+    if (low <= 0 || high / low < 1.07 || busy < 0.5)
+        return;
+    g_autofree char *text = g_strdup_printf(
+        "the same kernels take up to %.0f %% longer at times, all of them, and the GPU works for "
+        "nobody else: its clock moves", 100 * (high / low - 1));
+    json_t *o = json_pack("{s:f, s:f, s:f}", "ratio", high / low, "last_to_first",
+                          first > 0 ? last / first : 1, "busy", busy);
+    add(ev, "run-clock-moves", s->name, high / low, 0, o, text);
+}
+
 static void run(CtEvidence *ev)
 {
     g_autoptr(GArray) sections = g_array_new(FALSE, FALSE, sizeof(gint64));
@@ -199,8 +228,10 @@ static void run(CtEvidence *ev)
         trace_clear(&t);
     }
     g_autoptr(GPtrArray) sets = ct_request_sets(ev);
-    for (guint i = 0; i < sets->len; i++)
+    for (guint i = 0; i < sets->len; i++) {
         sparse(ev, g_ptr_array_index(sets, i));
+        clock_moves(ev, g_ptr_array_index(sets, i));
+    }
 }
 
 const CtAnalyzer ct_analyzer_whole_trace = {
@@ -208,7 +239,7 @@ const CtAnalyzer ct_analyzer_whole_trace = {
     .summary = "named ranges with an idle GPU, sparse requests, traces without requests",
     .doc = "A range that names input or a queue counts as far as the GPU is idle and its thread is "
            "one that launches.",
-    .emits = "run-input-bound,run-queue,run-sparse,run-launch-bound,run-sync-bound,"
+    .emits = "run-input-bound,run-queue,run-sparse,run-clock-moves,run-launch-bound,run-sync-bound,"
              "run-pageable-copy,run-allocation",
     .run = run,
 };

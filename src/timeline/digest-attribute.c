@@ -242,6 +242,10 @@ static void on_kernel(CtDigest *d, const CtTlEvent *e, gint at, gint host)
         r->own_ns += (float)ns;
         if (p && p->first == e->t0)
             r->fresh++;
+        if (p && p->n >= 8) {
+            r->known_ns += (float)ns;
+            r->usual_ns += (float)(p->sum / p->n);
+        }
         if (p)
             notice_hit(r, p, ns);
         if (e->t0 < r->t1)

@@ -39,6 +39,7 @@ typedef struct {
     float copy_ns[3]; /* h2d, d2h, rest: own copies */
     float own_ns, pageable_ns, hit_ns, alloc_ns, sync_ns, launch_ns, os_ns, gap_ns;
     float stalled_ns, queue_ns, input_ns;
+    float known_ns, usual_ns; /* kernels that run often: their time, and what they usually take */
     double bytes[3];
     guint32 kernels, launches, syncs, allocs, copies, modules, fresh, fresh_shapes, hits;
     gint16 device; /* of its first kernel; -1 is unknown */
