@@ -296,6 +296,20 @@ static void after_idle(CtEvidence *ev, const Latency *l)
             extra);
 }
 
+/* Requests so seldom that a GPU lowers its clocks between them. */
+static void sparse(CtEvidence *ev, const Latency *l)
+{
+    if (!l->c.timed || l->c.n < 5 || !g_str_equal(l->c.view.metric, "latency"))
+        return;
+    double usual = ct_columns_interval(&l->c) * 1e9;
+    if (usual < 1e9 || usual > 60e9 || l->typical * 10 > usual)
+        return;
+    g_autofree char *step = ct_human_ns(usual);
+    g_autofree char *text = g_strdup_printf("requests come only every %s", step);
+    g_autofree char *extra = g_strdup_printf("\"interval_ns\":%.0f", usual);
+    finding(ev, l, "latency-sparse", 0, l->c.n - 1, usual / l->typical, 0.9, text, extra);
+}
+
 static void run_series(CtEvidence *ev, guint index)
 {
     Latency l = {0};
@@ -306,6 +320,7 @@ static void run_series(CtEvidence *ev, guint index)
         l.limit = l.typical + MAX(6 * l.spread, 0.3 * l.typical);
         find_starts(ev, &l);
         cold_start(ev, &l);
+        sparse(ev, &l);
         if (l.c.n >= 20) {
             ct_evidence_add_coverage(ev, l.c.view.section, "latency-series", l.c.view.subject,
                                      l.c.timed ? (gint64)(l.c.t[0] * 1e9) : 0,
@@ -334,6 +349,6 @@ const CtAnalyzer ct_analyzer_latency = {
     .doc = "Slow is more than six robust standard deviations and 30 % above the median. Stretches "
            "of slow requests are kept as spans of the track `slow`.",
     .emits = "latency-cold-start,latency-outliers,latency-level-shift,latency-bimodal,"
-             "latency-drift,latency-after-idle",
+             "latency-drift,latency-after-idle,latency-sparse",
     .run = run,
 };
