@@ -131,6 +131,25 @@ static gboolean unread(CtValues *v, const CtLine *line, CtStr s)
     return FALSE;
 }
 
+/* The n-th file that "cat /sys/a /sys/b" names. */
+static gboolean file_of_cat(const char *command, guint n, CtStr *path)
+{
+    if (!command || !ct_command_runs(command, "cat"))
+        return FALSE;
+    const char *at = strstr(command, "cat ");
+    CtStr rest = ct_str_of(at ? at + 4 : ""), token;
+    while ((token = ct_str_token(&rest)).n) {
+        /* What a module says of itself is its own parser's. */
+        if ((!ct_str_starts(token, "/sys/") && !ct_str_starts(token, "/proc/sys/")) ||
+            ct_str_starts(token, "/sys/module/") || ct_str_has(token, "*"))
+            return FALSE;
+        *path = token;
+        if (n-- == 0)
+            return TRUE;
+    }
+    return FALSE;
+}
+
 static void line(gpointer state, const CtLine *line, CtEmit *emit)
 {
     CtValues *v = state;
@@ -139,6 +158,8 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
         return;
     if (split(s, &path, &value))
         keep(v, line, path, value, CT_OK);
+    else if (s.n && file_of_cat(ct_emit_command(emit), v->bare++, &path))
+        keep(v, line, path, s, CT_OK);
 }
 
 const CtValue *ct_values_get(const CtValues *v, const char *path)
@@ -226,6 +247,10 @@ static void finish(gpointer state, CtEmit *emit)
 static int sniff(const CtSniff *sniff)
 {
     guint good = 0, lines = 0;
+    CtStr file;
+    if (sniff->n_lines && sniff->n_lines <= 16 && !ct_str_starts(ct_sniff_line(sniff, 0), "/") &&
+        file_of_cat(sniff->command, sniff->n_lines - 1, &file))
+        return 93;
     for (guint i = 0; i < sniff->n_lines; i++) {
         CtStr s = ct_sniff_line(sniff, i), path, value;
         if (!s.n)

@@ -20,6 +20,7 @@ typedef struct {
     GPtrArray *all;     /* CtValue */
     GHashTable *by_path; /* path -> the first CtValue of it */
     CtEmit *emit;
+    guint bare; /* lines without a path, which belong to the files that a cat names, in order */
 } CtValues;
 
 const CtValue *ct_values_get(const CtValues *v, const char *path);

@@ -22,6 +22,7 @@ static const Field fields[] = {
     {"MMCLK", "gpu.clock.mem", "gpu.clock.mem", "Hz", 1e6},
     {"FBUSD", "gpu.memory.used", "gpu.memory.used", "bytes", 1048576},
     {"FBFRE", "gpu.memory.free", NULL, NULL, 1048576},
+    {"PCIRP", "gpu.pcie.replays", "gpu.pcie.replays", "count", 1},
     {"PCRPL", "gpu.pcie.replays", "gpu.pcie.replays", "count", 1},
     {"DVEDV", "gpu.ecc.volatile.uncorrectable", "gpu.ecc.uncorrected", "count", 1},
     {"XIDER", NULL, NULL, NULL, 1},

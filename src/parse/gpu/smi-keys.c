@@ -488,6 +488,8 @@ const char *ct_smi_property_key(const char *property, char buf[96])
         char name[40];
         ct_smi_slug(ct_str_of(place + 1), name, sizeof(name));
         const char *word = bad ? "uncorrectable" : "correctable";
+        if (strcmp(name, "sram-thresholdexceeded") == 0)
+            return "gpu.ecc.sram-threshold-exceeded";
         if (strcmp(name, "total") == 0)
             g_snprintf(buf, 96, "gpu.ecc.%s.%s", aggregate ? "aggregate" : "volatile", word);
         else
