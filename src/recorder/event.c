@@ -28,7 +28,7 @@ static void freeze(struct ctw_freeze *f, const struct ctr_thread *t, const struc
                                  .result = (int32_t)result, .stream = c->stream, .a = c->a,
                                  .b = c->b, .c = c->c, .name = c->name, .site = c->site};
     for (unsigned k = 0; k < CTW_N_MEM; k++)
-        f->live_bytes[k] = __atomic_load_n(&ctr_arena->live_bytes[k], __ATOMIC_RELAXED);
+        f->live_bytes[k] = ctr_live_bytes(&ctr_arena->tally[k]);
     f->free_bytes = __atomic_load_n(&ctr_arena->free_bytes, __ATOMIC_RELAXED);
     f->total_bytes = __atomic_load_n(&ctr_arena->total_bytes, __ATOMIC_RELAXED);
     f->context = t->ring->context;
@@ -97,14 +97,15 @@ static void fill(struct ctw_sample *s, int64_t now)
 {
     const struct ctw_ring *rings = CTR_TABLE(struct ctw_ring, off_rings);
     ctr_unpublish((uint64_t *)&s->t_ns);
-    for (unsigned k = 0; k < CTW_N_MEM; k++)
-        s->live_bytes[k] = __atomic_load_n(&ctr_arena->live_bytes[k], __ATOMIC_RELAXED);
     s->allocs = 0;
-    for (unsigned k = 0; k < CTW_N_MEM; k++)
-        s->allocs += __atomic_load_n(&ctr_arena->made[k], __ATOMIC_RELAXED);
+    for (unsigned k = 0; k < CTW_N_MEM; k++) {
+        s->live_bytes[k] = ctr_live_bytes(&ctr_arena->tally[k]);
+        s->allocs += ctr_made(&ctr_arena->tally[k]);
+    }
     s->frees = __atomic_load_n(&ctr_arena->frees, __ATOMIC_RELAXED);
     s->launches = s->syncs = s->copies = 0;
     for (uint32_t i = 0; i < CTW_RINGS; i++) {
+        s->frees += __atomic_load_n(&rings[i].frees, __ATOMIC_RELAXED);
         s->launches += count_of(&rings[i], CTW_CLASS_LAUNCH) +
                        count_of(&rings[i], CTW_CLASS_GRAPH_LAUNCH);
         s->syncs += count_of(&rings[i], CTW_CLASS_SYNC);
@@ -117,7 +118,7 @@ static void fill(struct ctw_sample *s, int64_t now)
 
 CTR_COLD void ctr_sample(int64_t now)
 {
-    int64_t period = 100000000;
+    int64_t period = CTR_SAMPLE_NS;
     struct ctw_sample *samples = CTR_TABLE(struct ctw_sample, off_samples);
     for (uint32_t level = 0; level < CTW_LEVELS; level++, period *= 10) {
         int64_t last = __atomic_load_n(&ctr_arena->sample_last[level], __ATOMIC_RELAXED);
@@ -129,4 +130,5 @@ CTR_COLD void ctr_sample(int64_t now)
         fill(&samples[level * CTW_LEVEL_SAMPLES + i], now);
     }
     __atomic_store_n(&ctr_arena->last_ns, now, __ATOMIC_RELAXED);
+    ctr_measure_rate();
 }

@@ -11,7 +11,7 @@
 
 #define NONE
 #define NOTE(s, x, y) (c.stream = CTR_U64(s), c.a = CTR_U64(x), c.b = CTR_U64(y))
-#define WAITED(s, x, y) (NOTE(s, x, y), c.c = (uint64_t)(ctr_now() - c.t_ns))
+#define WAITED(s, x, y) (NOTE(s, x, y), c.c = ctr_since(t, c.t_ns))
 #define MADE(out) (CTR_OK && (out) ? (void)(c.a = CTR_U64(*(out))) : (void)0)
 #define ENDED_CAPTURE(s, out) (c.stream = CTR_U64(s), MADE(out))
 #define HERE (c.frame = __builtin_frame_address(0), c.cfa = __builtin_dwarf_cfa())
@@ -36,8 +36,8 @@
 #define ARRAY(out, d) ALLOCATED_HANDLE(ARRAY, out, (d) ? ctr_array_bytes((d)->Width, (d)->Height, 0, (d)->Format, (d)->NumChannels) : 0)
 #define ARRAY_3D(out, d) ALLOCATED_HANDLE(ARRAY, out, (d) ? ctr_array_bytes((d)->Width, (d)->Height, (d)->Depth, (d)->Format, (d)->NumChannels) : 0)
 #define IMPORTED(out, d) ALLOCATED_HANDLE(EXTERNAL, out, (d) ? (d)->size : 0)
-#define FREEING(ptr) (HERE, ctr_freeing(&c, CTR_U64(ptr)))
-#define FREEING_HANDLE(kind, h) (HERE, ctr_freeing(&c, CTW_KEY(CTW_MEM_##kind, h)))
+#define FREEING(ptr) (HERE, ctr_freeing(&c, t, CTR_U64(ptr)))
+#define FREEING_HANDLE(kind, h) (HERE, ctr_freeing(&c, t, CTW_KEY(CTW_MEM_##kind, h)))
 #define FREED(s) (c.stream = CTR_U64(s), ctr_freed(&c, t, CTR_OK, false))
 /* Objects, and ranges of addresses. */
 #define MADE_OBJECT(kind, s, out)                                                                  \
@@ -47,7 +47,7 @@
             BORN(CTW_OBJ_##kind, CTR_U64(*(out)), CTW_KEY(CTW_OBJ_##kind, c.a), 0);                     \
     } while (0)
 #define MADE_RANGE(kind, ptr, n) BORN(CTW_OBJ_##kind, CTR_U64(ptr), CTW_KEY(CTW_OBJ_##kind, c.a), n)
-#define ENDING(kind, h) (HERE, ctr_freeing(&c, CTW_KEY(CTW_OBJ_##kind, CTR_U64(h))))
+#define ENDING(kind, h) (HERE, ctr_freeing(&c, t, CTW_KEY(CTW_OBJ_##kind, CTR_U64(h))))
 #define ENDED (ctr_freed(&c, t, CTR_OK, true))
 #define CONTEXT_IS(x) (NOTE(0, x, 0), CTR_OK ? (void)(t->ring->context = CTR_U64(x)) : (void)0)
 #define MADE_CONTEXT(out)                                                                          \

@@ -23,7 +23,7 @@
             return CTR_CALL(CTR_FN_##sym, params) args;                                            \
         struct ctr_call c;                                                                         \
         c.fn = CTR_FN_##sym;                                                                       \
-        c.t_ns = ctr_now();                                                                        \
+        c.t_ns = ctr_now(t);                                                                        \
         c.stream = c.a = c.b = c.c = c.key = 0;                                                    \
         c.name = c.site = c.flags = 0;                                                                       \
         before;                                                                                    \

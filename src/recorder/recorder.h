@@ -33,6 +33,8 @@ enum ctr_fn {
     CTR_N_FNS
 };
 
+#define CTR_SAMPLE_NS 100000000 /* of the finest level */
+
 enum ctr_reason { /* of being off; stands in the record */
     CTR_ON,
     CTR_OFF_ASKED,
@@ -63,6 +65,10 @@ struct ctr_thread {
     struct ctw_entry *entries;
     uint64_t mask;
     uint32_t tid, ring_no;
+    uint32_t me;                    /* ring + 1, as an owner; no owner without a ring */
+    uint64_t freed_next, freed_end; /* rows of the table of freed blocks that are this thread's */
+    uint64_t ticks_at; /* one reading of both clocks, see clock.c */
+    int64_t ns_at;
     uintptr_t stack_lo, stack_hi;
 };
 
@@ -102,7 +108,7 @@ uint32_t ctr_handle_name_slow(uint64_t handle);
 void ctr_allocated(struct ctr_call *c, struct ctr_thread *t, unsigned kind, uint64_t key,
                    uint64_t bytes);
 uint64_t ctr_array_bytes(uint64_t w, uint64_t h, uint64_t d, unsigned format, unsigned channels);
-void ctr_freeing(struct ctr_call *c, uint64_t key);
+void ctr_freeing(struct ctr_call *c, const struct ctr_thread *t, uint64_t key);
 void ctr_freed(struct ctr_call *c, struct ctr_thread *t, bool ok, bool object);
 /* site.c */
 void ctr_list_modules(void);
@@ -114,13 +120,44 @@ void ctr_where_freed(const struct ctr_call *c, const struct ctr_thread *t,
 extern bool ctr_stacks;
 /* event.c */
 void ctr_failed(struct ctr_thread *t, const struct ctr_call *c, uint32_t result);
-void ctr_sample(int64_t now);
+void ctr_sample(int64_t now); /* when it is time for one; from clock.c, every few ms at least */
 
-static inline int64_t ctr_now(void)
+/* clock.c */
+struct ctr_rate {
+    uint64_t span;  /* ticks that may be extrapolated over; 0: the clock of the system every time */
+    uint64_t scale; /* ns a tick, << 32 */
+};
+extern struct ctr_rate ctr_rate;
+void ctr_clock_begin(void);
+int64_t ctr_now_slow(struct ctr_thread *t);
+void ctr_measure_rate(void);
+
+CTR_ALWAYS uint64_t ctr_ticks(void)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#endif
+}
+
+/* CLOCK_MONOTONIC in ns. */
+CTR_ALWAYS int64_t ctr_now(struct ctr_thread *t)
+{
+    uint64_t since = ctr_ticks() - t->ticks_at;
+    if (CTR_UNLIKELY(since >= __atomic_load_n(&ctr_rate.span, __ATOMIC_RELAXED)))
+        return ctr_now_slow(t);
+    return t->ns_at +
+           (int64_t)(since * __atomic_load_n(&ctr_rate.scale, __ATOMIC_RELAXED) >> 32);
+}
+
+/* A reading may lie some ns before an extrapolated one. */
+CTR_ALWAYS uint64_t ctr_since(struct ctr_thread *t, int64_t start)
+{
+    int64_t ns = ctr_now(t) - start;
+    return ns > 0 ? (uint64_t)ns : 0;
 }
 
 CTR_ALWAYS uint32_t ctr_handle_name(uint64_t handle)
@@ -135,6 +172,33 @@ CTR_ALWAYS uint32_t ctr_handle_name(uint64_t handle)
 CTR_ALWAYS void ctr_bump(uint64_t *counter, uint64_t n)
 {
     __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+
+CTR_ALWAYS uint64_t ctr_made(const struct ctw_tally *t)
+{
+    return __atomic_load_n(&t->own.made, __ATOMIC_RELAXED) +
+           __atomic_load_n(&t->rest.made, __ATOMIC_RELAXED);
+}
+
+CTR_ALWAYS uint64_t ctr_ended(const struct ctw_tally *t)
+{
+    return __atomic_load_n(&t->own.ended, __ATOMIC_RELAXED) +
+           __atomic_load_n(&t->rest.ended, __ATOMIC_RELAXED);
+}
+
+/* Calls that overlap may be seen by halves; more ended than was made is negative then. */
+CTR_ALWAYS int64_t ctr_live_sum(const struct ctw_tally *t)
+{
+    return (int64_t)(__atomic_load_n(&t->own.made_bytes, __ATOMIC_RELAXED) +
+                     __atomic_load_n(&t->rest.made_bytes, __ATOMIC_RELAXED) -
+                     __atomic_load_n(&t->own.ended_bytes, __ATOMIC_RELAXED) -
+                     __atomic_load_n(&t->rest.ended_bytes, __ATOMIC_RELAXED));
+}
+
+CTR_ALWAYS uint64_t ctr_live_bytes(const struct ctw_tally *t)
+{
+    int64_t live = ctr_live_sum(t);
+    return live > 0 ? (uint64_t)live : 0;
 }
 
 /* NULL: this call is not recorded. */
@@ -187,8 +251,5 @@ CTR_ALWAYS void ctr_leave(struct ctr_thread *t, const struct ctr_call *c, uint32
         const struct ctr_call copy = *c; /* so that c itself can stay in registers */
         ctr_failed(t, &copy, result);
     }
-    if (CTR_UNLIKELY(c->t_ns - __atomic_load_n(&ctr_arena->sample_last[0], __ATOMIC_RELAXED) >=
-                     100000000))
-        ctr_sample(c->t_ns);
     t->depth = 0;
 }

@@ -276,6 +276,7 @@ static struct ctw_site *new_site(struct ctw_site *s, uint64_t key, const struct 
     s->kind = (uint16_t)kind;
     s->n_addr = (uint16_t)n;
     s->first_ns = c->t_ns;
+    s->owner = t->me;
     for (uint32_t i = 0; i < n; i++)
         s->addr[i] = addr[i];
     if (ctr_stacks)

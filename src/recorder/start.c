@@ -110,7 +110,7 @@ static long take_slot(struct ctw_run *run)
 
 static void fill_header(struct ctw_arena *a)
 {
-    struct timespec wall;
+    struct timespec wall, mono;
     long n;
     clock_gettime(CLOCK_REALTIME, &wall);
     a->version = CTW_VERSION;
@@ -119,7 +119,8 @@ static void fill_header(struct ctw_arena *a)
     a->pid = (uint32_t)CTR_SYS(SYS_getpid, 0);
     a->parent = (uint32_t)CTR_SYS(SYS_getppid, 0);
     a->wall_ns = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec;
-    a->mono_ns = ctr_now();
+    clock_gettime(CLOCK_MONOTONIC, &mono);
+    a->mono_ns = (int64_t)mono.tv_sec * 1000000000 + mono.tv_nsec;
     n = CTR_SYS(SYS_readlinkat, AT_FDCWD, (intptr_t) "/proc/self/exe", (intptr_t)a->exe,
                 sizeof a->exe - 1);
     a->exe[n > 0 ? n : 0] = 0;
@@ -203,6 +204,7 @@ static CTR_COLD void start(void)
     }
     arena->forked = ctr_arena != NULL;
     fill_header(arena);
+    ctr_clock_begin();
     ctr_arena = arena;
     ctr_forget_modules();
     ctr_list_modules();
@@ -259,6 +261,7 @@ static CTR_COLD void join(struct ctr_thread *t, uint32_t epoch)
     if (ring) {
         t->ring = ring;
         t->ring_no = (uint32_t)(ring - CTR_TABLE(struct ctw_ring, off_rings));
+        t->me = t->ring_no + 1;
         t->entries = CTR_TABLE(struct ctw_entry, off_entries) +
                      (uint64_t)t->ring_no * CTW_RING_ENTRIES;
         t->mask = CTW_RING_ENTRIES - 1;
@@ -266,10 +269,13 @@ static CTR_COLD void join(struct ctr_thread *t, uint32_t epoch)
         CTR_ADD(ctr_arena->dropped_rings, 1);
         t->ring = &spare_ring;
         t->ring_no = 0;
+        t->me = UINT32_MAX;
         t->entries = &spare_entry;
         t->mask = 0;
     }
     ctr_find_stack(t);
+    t->freed_next = t->freed_end = 0;
+    t->ticks_at = t->ns_at = 0;
     t->depth = 0;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     t->epoch = epoch;

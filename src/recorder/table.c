@@ -6,6 +6,7 @@
 #include "recorder/recorder.h"
 
 #define BUSY 1u
+#define FREED_ROWS 8u
 
 /* ---- strings ---- */
 
@@ -181,12 +182,12 @@ static bool take(uint64_t key, struct ctw_live *out)
     return false;
 }
 
-CTR_ALWAYS void raise_peak(uint64_t *peak, uint64_t value, int64_t *when, int64_t now)
+CTR_ALWAYS void raise_peak(uint64_t *peak, int64_t value, int64_t *when, int64_t now)
 {
     uint64_t have = __atomic_load_n(peak, __ATOMIC_RELAXED);
-    while (value > have) {
-        if (CTR_UNLIKELY(!__atomic_compare_exchange_n(peak, &have, value, true, __ATOMIC_RELAXED,
-                                                      __ATOMIC_RELAXED)))
+    while (value > (int64_t)have) {
+        if (CTR_UNLIKELY(!__atomic_compare_exchange_n(peak, &have, (uint64_t)value, true,
+                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)))
             continue;
         if (when)
             __atomic_store_n(when, now, __ATOMIC_RELAXED);
@@ -199,60 +200,117 @@ CTR_ALWAYS struct ctw_site *site_of(uint32_t number)
     return &CTR_TABLE(struct ctw_site, off_sites)[number - 1];
 }
 
-/* Numbers of live blocks are not kept: they are what was made less what ended. */
-CTR_ALWAYS void count_in(const struct ctw_live *l, int64_t now)
+CTR_ALWAYS void add(bool mine, uint64_t *own, uint64_t *rest, uint64_t n)
 {
-    uint64_t total = CTR_ADD(ctr_arena->live_bytes[l->kind], l->bytes) + l->bytes;
-    raise_peak(&ctr_arena->peak_bytes[l->kind], total, &ctr_arena->peak_ns[l->kind], now);
+    if (CTR_LIKELY(mine))
+        ctr_bump(own, n);
+    else
+        CTR_ADD(*rest, n);
+}
+
+CTR_ALWAYS void tally_made(struct ctw_tally *t, bool mine, uint64_t n, uint64_t bytes)
+{
+    add(mine, &t->own.made, &t->rest.made, n);
+    add(mine, &t->own.made_bytes, &t->rest.made_bytes, bytes);
+}
+
+CTR_ALWAYS void tally_ended(struct ctw_tally *t, bool mine, uint64_t n, uint64_t bytes)
+{
+    add(mine, &t->own.ended, &t->rest.ended, n);
+    add(mine, &t->own.ended_bytes, &t->rest.ended_bytes, bytes);
+}
+
+/* The first thread with a ring that deals with a kind owns its totals. */
+static CTR_COLD bool own_kind(const struct ctr_thread *t, unsigned kind)
+{
+    uint32_t none = 0;
+    return t->mask && __atomic_compare_exchange_n(&ctr_arena->owner[kind], &none, t->me, false,
+                                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+CTR_ALWAYS bool owns_kind(const struct ctr_thread *t, unsigned kind)
+{
+    uint32_t owner = __atomic_load_n(&ctr_arena->owner[kind], __ATOMIC_RELAXED);
+    return CTR_LIKELY(owner == t->me) || (CTR_UNLIKELY(owner == 0) && own_kind(t, kind));
+}
+
+/* A peak is exact up to calls that overlap: which of them came first nobody can tell. */
+CTR_ALWAYS void count_in(const struct ctr_thread *t, unsigned kind, uint64_t bytes, int64_t now)
+{
+    struct ctw_tally *tally = &ctr_arena->tally[kind];
+    tally_made(tally, owns_kind(t, kind), 1, bytes);
+    raise_peak(&ctr_arena->peak_bytes[kind], ctr_live_sum(tally), &ctr_arena->peak_ns[kind], now);
+}
+
+/* n is 1; or -1 where a free that was counted did not happen. */
+CTR_ALWAYS void count_out(const struct ctr_thread *t, const struct ctw_live *l, int64_t n)
+{
+    uint64_t bytes = n > 0 ? l->bytes : 0 - l->bytes;
+    tally_ended(&ctr_arena->tally[l->kind], owns_kind(t, l->kind), (uint64_t)n, bytes);
     if (!l->site)
         return;
     struct ctw_site *s = site_of(l->site);
-    uint64_t bytes = CTR_ADD(s->live_bytes, l->bytes) + l->bytes;
-    raise_peak(&s->peak_bytes, bytes, &s->peak_ns, now);
+    tally_ended(&s->tally, s->owner == t->me, (uint64_t)n, bytes);
 }
 
-static void count_out(const struct ctw_live *l)
+/* Made, and not to be followed: no address, or no place for it. */
+static CTR_COLD void count_untracked(const struct ctr_thread *t, unsigned kind)
 {
-    CTR_ADD(ctr_arena->live_bytes[l->kind], 0 - l->bytes);
-    CTR_ADD(ctr_arena->ended[l->kind], 1);
-    if (!l->site)
-        return;
-    struct ctw_site *s = site_of(l->site);
-    CTR_ADD(s->live_bytes, 0 - l->bytes);
-    CTR_ADD(s->frees, 1);
+    tally_made(&ctr_arena->tally[kind], owns_kind(t, kind), 1, 0);
+    tally_ended(&ctr_arena->tally[kind], owns_kind(t, kind), 1, 0);
 }
 
-static CTR_COLD void drop_old(uint64_t key)
+static CTR_COLD void drop_old(const struct ctr_thread *t, uint64_t key)
 {
     struct ctw_live old;
     if (take(key, &old))
-        count_out(&old);
+        count_out(t, &old, 1);
 }
 
 /* Growth is judged by the number of calls: how much was live after 1, 2, 4, 8 ... of them. */
 static CTR_COLD void reach_milestone(struct ctw_site *s, uint64_t n, int64_t now)
 {
-    struct ctw_milestone *m = &s->mile[__builtin_ctzll(n)];
-    m->live_bytes = __atomic_load_n(&s->live_bytes, __ATOMIC_RELAXED);
-    m->live_count = n - __atomic_load_n(&s->frees, __ATOMIC_RELAXED);
-    __atomic_store_n(&m->t_ns, now, __ATOMIC_RELEASE);
+    uint32_t have = __atomic_load_n(&s->reached, __ATOMIC_RELAXED);
+    uint32_t top = 64 - (uint32_t)__builtin_clzll(n);
+    if (have >= CTW_MILESTONES || n >> have == 0 ||
+        !__atomic_compare_exchange_n(&s->reached, &have, top < CTW_MILESTONES ? top : CTW_MILESTONES,
+                                     false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return;
+    uint64_t ended = ctr_ended(&s->tally);
+    for (uint32_t k = have; k < top && k < CTW_MILESTONES; k++) {
+        struct ctw_milestone *m = &s->mile[k];
+        m->live_bytes = ctr_live_bytes(&s->tally);
+        m->live_count = n > ended ? n - ended : 0;
+        __atomic_store_n(&m->t_ns, now, __ATOMIC_RELEASE);
+    }
+}
+
+CTR_ALWAYS void count_in_site(struct ctw_site *s, const struct ctr_thread *t, uint64_t bytes,
+                              int64_t now)
+{
+    tally_made(&s->tally, s->owner == t->me, 1, bytes);
+    raise_peak(&s->peak_bytes, ctr_live_sum(&s->tally), &s->peak_ns, now);
+    __atomic_store_n(&s->last_ns, now, __ATOMIC_RELAXED);
+    raise_peak(&s->largest_bytes, (int64_t)bytes, NULL, 0);
+    uint64_t n = ctr_made(&s->tally);
+    if (CTR_UNLIKELY(n >> __atomic_load_n(&s->reached, __ATOMIC_RELAXED)))
+        reach_milestone(s, n, now);
 }
 
 void ctr_allocated(struct ctr_call *c, struct ctr_thread *t, unsigned kind, uint64_t key,
                    uint64_t bytes)
 {
-    CTR_ADD(ctr_arena->made[kind], 1);
     if (CTR_UNLIKELY(key <= BUSY)) { /* an allocation of 0 bytes */
-        CTR_ADD(ctr_arena->ended[kind], 1);
+        count_untracked(t, kind);
         return;
     }
     c->site = ctr_site(c, t, kind);
     bool there = false;
     int64_t slot = claim(key, &there);
     if (CTR_UNLIKELY(there))
-        drop_old(key);
+        drop_old(t, key);
     if (CTR_UNLIKELY(slot < 0)) {
-        CTR_ADD(ctr_arena->ended[kind], 1);
+        count_untracked(t, kind);
         return;
     }
     struct ctw_live *l = &CTR_TABLE(struct ctw_live, off_live)[slot];
@@ -263,21 +321,14 @@ void ctr_allocated(struct ctr_call *c, struct ctr_thread *t, unsigned kind, uint
     l->kind = (uint16_t)kind;
     l->fn = (uint16_t)c->fn;
     l->stream = c->stream;
-    count_in(l, c->t_ns);
+    count_in(t, kind, bytes, c->t_ns);
+    if (CTR_LIKELY(c->site != 0))
+        count_in_site(site_of(c->site), t, bytes, c->t_ns);
     publish(slot, key);
-    if (!c->site)
-        return;
-    struct ctw_site *s = site_of(c->site);
-    uint64_t n = CTR_ADD(s->allocs, 1) + 1;
-    CTR_ADD(s->total_bytes, bytes);
-    __atomic_store_n(&s->last_ns, c->t_ns, __ATOMIC_RELAXED);
-    raise_peak(&s->largest_bytes, bytes, NULL, 0);
-    if (CTR_UNLIKELY((n & (n - 1)) == 0 && n < (1ull << (CTW_MILESTONES - 1))))
-        reach_milestone(s, n, c->t_ns);
 }
 
 /* Before the real call: as soon as the driver has the address back, another thread may get it. */
-void ctr_freeing(struct ctr_call *c, uint64_t key)
+void ctr_freeing(struct ctr_call *c, const struct ctr_thread *t, uint64_t key)
 {
     c->a = CTW_KEY_VALUE(key);
     c->key = 0;
@@ -285,34 +336,49 @@ void ctr_freeing(struct ctr_call *c, uint64_t key)
         c->key = key;
         c->site = c->taken.site;
         c->b = c->taken.bytes;
-        count_out(&c->taken);
+        count_out(t, &c->taken, 1);
     }
 }
 
-static CTR_COLD void put_back(const struct ctr_call *c)
+static CTR_COLD void put_back(const struct ctr_call *c, const struct ctr_thread *t)
 {
-    const struct ctw_live *l = &c->taken;
     bool there = false;
     int64_t slot = claim(c->key, &there);
     if (slot < 0)
         return;
-    CTR_TABLE(struct ctw_live, off_live)[slot] = *l;
-    CTR_ADD(ctr_arena->ended[l->kind], 0 - (uint64_t)1);
-    if (l->site)
-        CTR_ADD(site_of(l->site)->frees, 0 - (uint64_t)1);
-    count_in(l, c->t_ns);
+    CTR_TABLE(struct ctw_live, off_live)[slot] = c->taken;
+    count_out(t, &c->taken, -1);
     publish(slot, c->key);
+}
+
+/* Rows are taken a few at a time. A thread that frees seldom gives up those that it has left before
+ * the others have come round to them. */
+static CTR_COLD uint64_t take_freed_rows(struct ctr_thread *t)
+{
+    t->freed_next = CTR_ADD(ctr_arena->freed_head, FREED_ROWS);
+    t->freed_end = t->freed_next + FREED_ROWS;
+    return t->freed_next++;
+}
+
+CTR_ALWAYS uint64_t next_freed_row(struct ctr_thread *t)
+{
+    uint64_t n = t->freed_next;
+    if (CTR_UNLIKELY(n == t->freed_end || __atomic_load_n(&ctr_arena->freed_head,
+                                                          __ATOMIC_RELAXED) - n > CTW_FREED / 2))
+        return take_freed_rows(t);
+    t->freed_next = n + 1;
+    return n;
 }
 
 void ctr_freed(struct ctr_call *c, struct ctr_thread *t, bool ok, bool object)
 {
     if (CTR_UNLIKELY(!ok)) {
         if (c->key)
-            put_back(c);
+            put_back(c, t);
         return;
     }
     if (!object)
-        CTR_ADD(ctr_arena->frees, 1);
+        add(t->mask != 0, &t->ring->frees, &ctr_arena->frees, 1);
     if (!c->key) {
         if (c->a > BUSY && !object)
             CTR_ADD(ctr_arena->unknown_frees, 1);
@@ -321,7 +387,7 @@ void ctr_freed(struct ctr_call *c, struct ctr_thread *t, bool ok, bool object)
     if (c->taken.kind >= CTW_OBJ_STREAM) /* these have no address that a kernel could use */
         return;
     struct ctw_freed *f = &CTR_TABLE(struct ctw_freed, off_freed)[
-        CTR_ADD(ctr_arena->freed_head, 1) & (CTW_FREED - 1)];
+        next_freed_row(t) & (CTW_FREED - 1)];
     ctr_unpublish(&f->ptr);
     f->bytes = c->taken.bytes;
     f->alloc_ns = c->taken.t_ns;

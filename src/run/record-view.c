@@ -153,6 +153,8 @@ static gboolean grows(const CtRecordView *v, CtRecordSite *s)
         return FALSE;
     guint top = g_bit_storage(x->allocs) - 1;
     const struct ctw_milestone *m = x->mile;
+    if (!m[top].t_ns) /* threads that counted at once may note it a call later */
+        top--;
     if (!m[top].t_ns || !m[top - 1].t_ns || !m[top - 2].t_ns)
         return FALSE;
     double late = (double)m[top].live_bytes - (double)m[top - 1].live_bytes;

@@ -54,6 +54,27 @@ static uint64_t difference(uint64_t made, uint64_t ended)
     return made > ended ? made - ended : 0;
 }
 
+static struct ctw_sum sum_of(const struct ctw_tally *t)
+{
+    return (struct ctw_sum){t->own.made + t->rest.made, t->own.made_bytes + t->rest.made_bytes,
+                            t->own.ended + t->rest.ended, t->own.ended_bytes + t->rest.ended_bytes};
+}
+
+static void sum_up(struct ctw_process *p)
+{
+    struct ctw_ring ring;
+    p->head.allocs = 0;
+    for (unsigned k = 0; k < CTW_N_KINDS; k++) {
+        struct ctw_sum s = sum_of(&p->head.tally[k]);
+        p->head.live_bytes[k] = difference(s.made_bytes, s.ended_bytes);
+        p->head.live_count[k] = difference(s.made, s.ended);
+        p->head.allocs += k < CTW_N_MEM ? s.made : 0;
+    }
+    for (unsigned i = 0; i < CTW_RINGS; i++)
+        if (ctw_get_ring(p, i, &ring))
+            p->head.frees += ring.frees;
+}
+
 enum ctw_problem ctw_process_at(const struct ctw_reader *r, unsigned index, struct ctw_process *out)
 {
     memset(out, 0, sizeof *out);
@@ -70,15 +91,12 @@ enum ctw_problem ctw_process_at(const struct ctw_reader *r, unsigned index, stru
         return CTW_OTHER_VERSION;
     if (out->head.crc != ctw_crc(&out->head, offsetof(struct ctw_arena, crc)))
         return CTW_DAMAGED;
-    for (unsigned k = 0; k < CTW_N_KINDS; k++) {
-        out->head.live_count[k] = difference(out->head.made[k], out->head.ended[k]);
-        out->head.allocs += k < CTW_N_MEM ? out->head.made[k] : 0;
-    }
     out->head.exe[sizeof out->head.exe - 1] = 0;
     out->head.comm[sizeof out->head.comm - 1] = 0;
     out->layout = ctw_layout();
     uint64_t left = r->len - at;
     out->len = (size_t)(left < out->layout.bytes ? left : out->layout.bytes);
+    sum_up(out);
     return CTW_OK;
 }
 
@@ -138,7 +156,12 @@ bool ctw_get_site(const struct ctw_process *p, unsigned i, struct ctw_site *out)
     if (!get(p, p->layout.off_sites, i, CTW_SITES, out, sizeof *out) || out->key <= 1 ||
         out->kind >= CTW_N_KINDS)
         return false;
-    out->live_count = difference(out->allocs, out->frees);
+    struct ctw_sum s = sum_of(&out->tally);
+    out->allocs = s.made;
+    out->frees = s.ended;
+    out->total_bytes = s.made_bytes;
+    out->live_bytes = difference(s.made_bytes, s.ended_bytes);
+    out->live_count = difference(s.made, s.ended);
     if (out->n_addr > CTW_SITE_ADDRS)
         out->n_addr = CTW_SITE_ADDRS;
     return true;

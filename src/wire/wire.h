@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define CTW_VERSION 2u
+#define CTW_VERSION 3u
 #define CTW_RUN_MAGIC "CTRECRUN"
 #define CTW_ARENA_MAGIC "CTRARENA"
 #define CTW_PAGE 4096u
@@ -148,7 +148,18 @@ struct ctw_ring { /* 256 bytes; its entries stand at off_entries */
     char comm[16];
     uint64_t context;    /* as the thread last set it; 0 is not seen */
     uint64_t after_loss; /* calls after the one that lost the context: nobody looked at its answer */
-    uint64_t spare[6];
+    uint64_t frees;      /* of memory, successful ones */
+    uint64_t spare[5];
+};
+
+/* Numbers and bytes of what came and went; they only rise, what is live is their difference. The
+ * thread whose ring owns the row adds to `own` without a lock, all others to `rest` with one. */
+struct ctw_sum {
+    uint64_t made, made_bytes, ended, ended_bytes;
+};
+
+struct ctw_tally {
+    struct ctw_sum own, rest;
 };
 
 struct ctw_live {
@@ -171,11 +182,12 @@ struct ctw_site {
     uint64_t key; /* 0 is free; stored last */
     uint32_t fn;
     uint16_t kind, n_addr;
-    int64_t first_ns, last_ns;
-    uint64_t allocs, frees;
-    uint64_t live_bytes, live_count, total_bytes, peak_bytes; /* live_count: by the reader */
-    int64_t peak_ns;
-    uint64_t largest_bytes;
+    uint32_t owner; /* ring + 1 */
+    uint32_t reached; /* milestones */
+    int64_t first_ns, last_ns, peak_ns;
+    uint64_t peak_bytes, largest_bytes;
+    struct ctw_tally tally;
+    uint64_t allocs, frees, live_bytes, live_count, total_bytes; /* by the reader, from the tally */
     uint64_t addr[CTW_SITE_ADDRS]; /* return addresses, innermost first */
     /* When the allocs-th allocation made 1, 2, 4, 8 ...: growth is judged by the number of calls,
      * whatever their pace. */
@@ -279,11 +291,13 @@ struct ctw_arena {
     uint32_t forked; /* 1: made by fork from a process that was recording */
     uint64_t freed_head, sample_head[CTW_LEVELS];
     int64_t sample_last[CTW_LEVELS];
-    uint64_t live_bytes[CTW_N_KINDS], live_count[CTW_N_KINDS], peak_bytes[CTW_N_KINDS];
-    uint64_t made[CTW_N_KINDS], ended[CTW_N_KINDS];
+    struct ctw_tally tally[CTW_N_KINDS];
+    uint32_t owner[CTW_N_KINDS]; /* of the tally: ring + 1 */
+    uint64_t peak_bytes[CTW_N_KINDS];
     int64_t peak_ns[CTW_N_KINDS];
-    uint64_t allocs; /* filled in by the reader, as live_count is: what was made less what ended */
-    uint64_t frees, unknown_frees;
+    uint64_t live_bytes[CTW_N_KINDS], live_count[CTW_N_KINDS], allocs; /* by the reader */
+    uint64_t frees; /* of threads without a ring; the reader adds those of the rings */
+    uint64_t unknown_frees;
     uint64_t free_bytes, total_bytes, pool_used, pool_reserved, pool_threshold;
     uint64_t context_ends; /* contexts destroyed or reset: their memory went with them */
     uint64_t dropped_rings, dropped_live, dropped_sites, dropped_strings, dropped_errors;
