@@ -113,6 +113,15 @@ static void count_call(CtRequest *r, const CtTlEvent *e, double ns)
     }
 }
 
+static gint request_of_call(CtDigest *d, const CtTlEvent *e)
+{
+    gint at = ct_digest_request_at(d, e->tid, e->t0);
+    if (at >= 0 && request(d, (guint)at)->tid != e->tid && request(d, (guint)at)->tid >= 0 &&
+        !g_hash_table_contains(d->helpers, &e->tid))
+        at = -1; /* a thread of its own, at work at the same time */
+    return at;
+}
+
 /* For traces in which no requests are seen: the second half, where the start is over. */
 static void count_in_run(CtDigest *d, const CtTlEvent *e)
 {
@@ -132,10 +141,7 @@ static void count_in_run(CtDigest *d, const CtTlEvent *e)
 static gboolean on_host(const CtTlEvent *e, gpointer user)
 {
     CtDigest *d = user;
-    gint at = ct_digest_request_at(d, e->tid, e->t0);
-    if (at >= 0 && request(d, (guint)at)->tid != e->tid && request(d, (guint)at)->tid >= 0 &&
-        !g_hash_table_contains(d->helpers, &e->tid))
-        at = -1; /* a thread of its own, at work at the same time */
+    gint at = request_of_call(d, e);
     gboolean outer = e->kind != CT_TL_OS && is_outer(d, e);
     if (e->kind == CT_TL_CALL) {
         link_call(d, e, at);
@@ -148,7 +154,7 @@ static gboolean on_host(const CtTlEvent *e, gpointer user)
     gboolean own = r->tid == e->tid || r->tid < 0;
     gint64 t1 = MIN(e->t1, r->t1);
     double ns = (double)(t1 - e->t0);
-    double idle = own ? MAX(ns - ct_busy_within(&d->all, e->t0, t1), 0) : 0;
+    double idle = own ? MAX(ns - ct_busy_within(ct_digest_busy(d, r), e->t0, t1), 0) : 0;
     if (e->kind == CT_TL_OS) {
         r->os_ns += (float)idle;
     } else if (outer) {
@@ -221,7 +227,7 @@ static void notice_stall(CtDigest *d, const CtTlEvent *e, CtRequest *r)
     if (!since || since == G_MAXUINT32)
         return;
     gint64 from = MAX(d->t0 + 64 * (gint64)since, r->t0);
-    gint64 idle_from = ct_busy_idle_since(&d->all, e->t0);
+    gint64 idle_from = ct_busy_idle_since(ct_digest_busy(d, r), e->t0);
     gint64 stalled = e->t0 - MAX(from, idle_from);
     if (stalled > 100000)
         r->stalled_ns += (float)stalled;
@@ -304,8 +310,9 @@ static gboolean on_gpu(const CtTlEvent *e, gpointer user)
 static void settle(CtDigest *d, CtRequest *r)
 {
     double wall = (double)(r->t1 - r->t0);
-    double kernel = MIN(ct_busy_within(&d->kernels, r->t0, r->t1), wall);
-    double busy = CLAMP(ct_busy_within(&d->all, r->t0, r->t1), kernel, wall);
+    double kernel = MIN(ct_busy_within(ct_digest_busy_kernels(d, r), r->t0, r->t1), wall);
+    const CtBusy *all = ct_digest_busy(d, r);
+    double busy = CLAMP(ct_busy_within(all, r->t0, r->t1), kernel, wall);
     double foreign = MIN((double)r->part[CT_PART_FOREIGN], kernel);
     r->part[CT_PART_FOREIGN] = (float)foreign;
     r->part[CT_PART_KERNEL] = (float)(kernel - foreign);
@@ -319,7 +326,7 @@ static void settle(CtDigest *d, CtRequest *r)
 
     double stalled = MIN((double)r->stalled_ns, wall - busy);
     r->part[CT_PART_FOREIGN] += (float)stalled;
-    r->gap_ns = (float)ct_busy_widest_gap(&d->all, r->t0, r->t1, &d->gap_budget);
+    r->gap_ns = (float)ct_busy_widest_gap(all, r->t0, r->t1, &d->gap_budget);
     double idle = wall - busy - stalled, calls = 0;
     for (guint i = CT_PART_ALLOC; i <= CT_PART_CALL; i++)
         calls += r->part[i];
@@ -383,7 +390,7 @@ static gboolean on_range(const CtTlEvent *e, gpointer user)
     if (!r || (r->tid >= 0 && r->tid != e->tid))
         return TRUE;
     gint64 t1 = MIN(e->t1, r->t1);
-    idle = MAX((double)(t1 - e->t0) - ct_busy_within(&d->all, e->t0, t1), 0);
+    idle = MAX((double)(t1 - e->t0) - ct_busy_within(ct_digest_busy(d, r), e->t0, t1), 0);
     if (kind == CT_RANGE_QUEUE)
         r->queue_ns += (float)idle;
     else
@@ -478,6 +485,37 @@ static gboolean find_helpers(CtDigest *d, GError **error)
     return TRUE;
 }
 
+/* ---- whose GPU ---- */
+
+static gboolean only_link(const CtTlEvent *e, gpointer user)
+{
+    CtDigest *d = user;
+    link_call(d, e, request_of_call(d, e));
+    return TRUE;
+}
+
+static gboolean note_device(const CtTlEvent *e, gpointer user)
+{
+    CtDigest *d = user;
+    gint host, at = e->t1 > e->t0 ? owner_of(d, e, &host) : -1;
+    if (at >= 0 && e->device >= 0 && e->device < (gint)CT_DG_MAX_DEVICES)
+        request(d, (guint)at)->devices |= 1u << e->device;
+    return TRUE;
+}
+
+/* Only launches tell on which GPU a request works, and they lie apart from the work. */
+static gboolean find_devices(CtDigest *d, GError **error)
+{
+    if (!ct_digest_devices_matter(d) || !d->link || !d->requests->len)
+        return TRUE;
+    gboolean ok = ct_digest_scan(d, CT_TL_BIT(CT_TL_CALL), only_link, error);
+    d->hint = 0;
+    ok = ok && ct_digest_scan(d, CT_TL_BIT(CT_TL_KERNEL) | CT_TL_BIT(CT_TL_GRAPH), note_device,
+                              error);
+    d->hint = 0;
+    return ok;
+}
+
 gboolean ct_digest_attribute(CtDigest *d, GError **error)
 {
     /* Requests that were found on the GPU hold what runs in them, whenever it was launched. */
@@ -486,7 +524,7 @@ gboolean ct_digest_attribute(CtDigest *d, GError **error)
         d->link = g_new0(guint32, d->link_max - d->link_min + 1);
         d->launched = g_new0(guint32, d->link_max - d->link_min + 1);
     }
-    if (!find_helpers(d, error))
+    if (!find_helpers(d, error) || !find_devices(d, error))
         return FALSE;
     if (!ct_digest_scan(d, CT_TL_BIT(CT_TL_CALL) | CT_TL_BIT(CT_TL_OS), on_host, error))
         return FALSE;

@@ -10,6 +10,7 @@
 #define CT_DG_MAX_PAIRS 65536u
 #define CT_DG_MAX_BLOCKS 400000u
 #define CT_DG_MAX_LINKS 12000000u
+#define CT_DG_MAX_DEVICES 16u
 
 /* Where the time of a request goes; the parts add up to its wall time. What the host does counts
  * only while the GPU is idle: else it is hidden. */
@@ -42,7 +43,8 @@ typedef struct {
     float known_ns, usual_ns; /* kernels that run often: their time, and what they usually take */
     double bytes[3];
     guint32 kernels, launches, syncs, allocs, copies, modules, fresh, fresh_shapes, hits;
-    gint16 device; /* of its first kernel; -1 is unknown */
+    guint32 devices; /* a bit for each that it launches on; only where there are several */
+    gint16 device;   /* of its first kernel; -1 is unknown */
     guint8 slow, reference;
 } CtRequest;
 
@@ -110,6 +112,9 @@ typedef struct {
     CtPairs pairs;
     GHashTable *first_names; /* kernel name id -> first t0 (gint64 *) */
     CtBusy kernels, copies, all;
+    CtBusy device_kernels[CT_DG_MAX_DEVICES], device_all[CT_DG_MAX_DEVICES];
+    guint n_devices;
+    gboolean odd_device; /* work without a device, or with too high a number */
     guint64 n_kernels, n_copies, n_calls, n_ranges, n_streams;
     GHashTable *streams; /* device << 32 | stream -> kernels (guint64 *) */
     GHashTable *launchers; /* tid -> launches (guint64 *) */
@@ -152,6 +157,13 @@ gboolean ct_digest_find_requests(CtDigest *d, GError **error);
 gboolean ct_digest_requests_on_gpu(CtDigest *d, GError **error);
 /* Index of the request that holds the time on the thread, -1 for none. */
 gint ct_digest_request_at(CtDigest *d, gint64 tid, gint64 t);
+void ct_digest_devices_add(CtDigest *d, const CtTlEvent *e);
+void ct_digest_devices_seal(CtDigest *d);
+void ct_digest_devices_clear(CtDigest *d);
+gboolean ct_digest_devices_matter(const CtDigest *d);
+/* When the GPU of the request works; all of them for NULL. */
+const CtBusy *ct_digest_busy(const CtDigest *d, const CtRequest *r);
+const CtBusy *ct_digest_busy_kernels(const CtDigest *d, const CtRequest *r);
 void ct_digest_window(const CtDigest *d, gint64 *out_t0, gint64 *out_t1);
 gint64 ct_digest_middle(const CtDigest *d); /* of the run */
 gboolean ct_digest_attribute(CtDigest *d, GError **error);

@@ -166,6 +166,7 @@ static void clear(Work *w)
     ct_busy_clear(&d->kernels);
     ct_busy_clear(&d->copies);
     ct_busy_clear(&d->all);
+    ct_digest_devices_clear(d);
     g_clear_pointer(&d->requests, g_array_unref);
     g_free(d->pairs.slot);
     g_free(d->link);
@@ -258,6 +259,7 @@ gboolean ct_timeline_digest(CtTimeline *tl, CtEvidence *ev, gint64 section, GErr
     if (ok) {
         ct_busy_seal(&d->kernels);
         ct_busy_seal(&d->copies);
+        ct_digest_devices_seal(d);
         ct_busy_join(&d->kernels, &d->copies, &d->all);
         ok = ct_digest_find_requests(d, error);
     }
