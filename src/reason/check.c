@@ -179,15 +179,18 @@ static char *wanted(CtReason *r, const char *needs)
     return g_strdup(ct_lang(r, "nobody looked", "未检查"));
 }
 
+static gboolean has_any(CtReason *r, const char *list)
+{
+    g_auto(GStrv) all = g_strsplit(list, ",", -1);
+    for (char **n = all; *n; n++)
+        if (**n && ct_presence_has(r, *n))
+            return TRUE;
+    return FALSE;
+}
+
 static gboolean applies(CtReason *r, const char *with, const char *without)
 {
-    if (*with && !ct_presence_has(r, with))
-        return FALSE;
-    g_auto(GStrv) no = g_strsplit(without, ",", -1);
-    for (char **n = no; *n; n++)
-        if (**n && ct_presence_has(r, *n))
-            return FALSE;
-    return TRUE;
+    return (!*with || has_any(r, with)) && !has_any(r, without);
 }
 
 static CtCheckLine *one(CtReason *r, const CtDiagnosis *d, sqlite3_stmt *item, sqlite3_stmt *rules)

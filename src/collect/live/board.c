@@ -76,8 +76,10 @@ static void power_mode(CtLive *live)
     CtStatus status = ct_live_read(live, "/etc/nvpmodel.conf", CT_LIVE_MAX_FILE, &text, NULL);
     int mode = active_mode(live);
     if (!text) {
+        static const char *const active[] = {"/var/lib/nvpmodel/status", NULL};
         if (status != CT_ABSENT)
             ct_live_missing(live, "/etc/nvpmodel.conf", "cat /etc/nvpmodel.conf", status, NULL);
+        section(live, "/var/lib/nvpmodel", "grep -sH . /var/lib/nvpmodel/status", active);
         return;
     }
     g_auto(GStrv) lines = g_strsplit(text, "\n", 8000);

@@ -33,6 +33,32 @@ static void cdi(CtLive *live, const char *path)
     ct_live_end(live, status, NULL);
 }
 
+/* Of the engines below Kubernetes only the lines that say who sets the rules of devices, and only
+ * where the engine knows NVIDIA's runtime. */
+static void group_drivers(CtLive *live)
+{
+    static const char *const files[] = {"/etc/containerd/config.toml", "/etc/containerd/conf.d/*.toml",
+                                        "/etc/crio/crio.conf", "/etc/crio/crio.conf.d/*"};
+    ct_live_begin(live, "control groups of container engines",
+                  "grep -sH -e SystemdCgroup -e cgroup_manager /etc/containerd/config.toml "
+                  "/etc/crio/crio.conf");
+    for (gsize i = 0; i < G_N_ELEMENTS(files); i++) {
+        g_autoptr(GPtrArray) all = ct_live_glob(live, files[i]);
+        for (guint k = 0; k < all->len; k++) {
+            const char *path = g_ptr_array_index(all, k);
+            g_autofree char *text = NULL;
+            ct_live_read(live, path, CT_LIVE_MAX_FILE, &text, NULL);
+            g_auto(GStrv) lines = text && strstr(text, "nvidia") ? g_strsplit(text, "\n", 5000) : NULL;
+            for (guint m = 0; lines && lines[m]; m++) {
+                const char *line = g_strstrip(lines[m]);
+                if (g_str_has_prefix(line, "SystemdCgroup") || g_str_has_prefix(line, "cgroup_manager"))
+                    ct_live_printf(live, "%s: %.200s\n", path, line);
+            }
+        }
+    }
+    ct_live_end(live, CT_OK, NULL);
+}
+
 static void run(CtLive *live)
 {
     static const char *const patterns[] = {"/etc/cdi/*.yaml", "/etc/cdi/*.json", "/var/run/cdi/*.yaml",
@@ -42,6 +68,7 @@ static void run(CtLive *live)
     ct_live_file(live, "/etc/docker/daemon.json", 0, FALSE);
     ct_live_file(live, "/etc/nvidia-container-runtime/config.toml", 0, FALSE);
     ct_live_file(live, "/etc/containers/containers.conf", 0, FALSE);
+    group_drivers(live);
     for (gsize i = 0; i < G_N_ELEMENTS(patterns); i++) {
         g_autoptr(GPtrArray) all = ct_live_glob(live, patterns[i]);
         for (guint k = 0; k < all->len; k++) {

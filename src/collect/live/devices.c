@@ -35,6 +35,8 @@ static void row(CtLive *live, const char *path, const struct stat *st)
     const struct group *gr = here ? getgrgid(st->st_gid) : NULL;
     struct tm tm;
     rights(st->st_mode, mode);
+    if (S_ISREG(st->st_mode))
+        mode[0] = 'c'; /* what stands for a node in a copied tree */
     g_autofree char *owner = pw ? g_strdup(pw->pw_name) : g_strdup_printf("%u", st->st_uid);
     g_autofree char *group = gr ? g_strdup(gr->gr_name) : g_strdup_printf("%u", st->st_gid);
     if (gmtime_r(&st->st_mtim.tv_sec, &tm))
@@ -49,10 +51,15 @@ static guint node(CtLive *live, const char *path, GString *access_text)
     if (ct_live_stat(live, path, &st) != 0 || S_ISDIR(st.st_mode))
         return 0;
     if (!S_ISCHR(st.st_mode) && !S_ISBLK(st.st_mode)) {
-        /* A copied tree holds a plain file where the node was: it was there, no more is known. */
-        if (ct_live_sysroot(live))
+        /* A copied tree holds a plain file where the node was. Its mode is that of the copy, unless
+         * it is closed to all but its owner: no copy makes it so. */
+        if (!ct_live_sysroot(live))
+            return 0;
+        if (st.st_mode & (S_IRWXG | S_IRWXO))
             ct_live_printf(live, "%s\n", path);
-        return ct_live_sysroot(live) != NULL;
+        else
+            row(live, path, &st);
+        return 1;
     }
     row(live, path, &st);
     if (!ct_live_sysroot(live))
@@ -75,11 +82,23 @@ static gboolean nvidia_on_pci(CtLive *live)
     return FALSE;
 }
 
+/* Boards whose GPU is served by the driver of servers. */
+static gboolean board_with_openrm(CtLive *live)
+{
+    gsize len = 0;
+    g_autofree char *text = NULL;
+    ct_live_read(live, "/proc/device-tree/compatible", 4096, &text, &len);
+    for (gsize i = 0; text && i < len; i += strlen(text + i) + 1)
+        if (g_str_has_prefix(text + i, "nvidia,tegra26"))
+            return TRUE;
+    return FALSE;
+}
+
 /* Nodes that CUDA cannot do without, where the hardware is: their absence is said. */
 static void expected(CtLive *live)
 {
     static const char *const discrete[] = {"/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"};
-    if (!nvidia_on_pci(live))
+    if (!nvidia_on_pci(live) && !board_with_openrm(live))
         return;
     for (gsize i = 0; i < G_N_ELEMENTS(discrete); i++)
         if (!ct_live_exists(live, discrete[i]))

@@ -50,11 +50,13 @@ static void container(CtLive *live)
 {
     static const char *const marks[] = {"/.dockerenv", "/run/.containerenv",
                                         "/.singularity.d/runscript", "/run/.toolboxenv"};
-    g_autofree char *group = NULL, *mounts = NULL;
+    g_autofree char *group = NULL, *mounts = NULL, *kernel = ct_live_line(live, "/proc/version");
     ct_live_begin(live, "container marks", "ls -d /.dockerenv /run/.containerenv");
     for (gsize i = 0; i < G_N_ELEMENTS(marks); i++)
         if (ct_live_exists(live, marks[i]))
             ct_live_printf(live, "%s: exists\n", marks[i]);
+    if (kernel && (strstr(kernel, "microsoft") || strstr(kernel, "Microsoft")))
+        ct_live_printf(live, "/proc/version: Microsoft\n");
     ct_live_read(live, "/proc/1/cgroup", 65536, &group, NULL);
     static const char *const words[] = {"docker", "kubepods", "containerd", "lxc", "libpod"};
     for (gsize i = 0; group && i < G_N_ELEMENTS(words); i++)

@@ -22,6 +22,7 @@ typedef struct {
     GPtrArray *search;   /* folders of LD_LIBRARY_PATH */
     GPtrArray *folders;  /* all to look at, in the order of search */
     GHashTable *seen;    /* real paths */
+    GHashTable *searched; /* folders, without links, where the loader looks by itself */
     GHashTable *hashes;  /* "path size mtime" -> sha256, of earlier runs */
     guint n;
     gboolean no_cache;
@@ -189,12 +190,22 @@ static void file(Libraries *l, const char *folder, const char *name)
     g_autofree char *sha = ct_live_hash(l->live) ? hash_of(l, real, &st, fd) : NULL;
     if (sha)
         ct_live_printf(l->live, " sha256=%s", sha);
-    ct_live_printf(l->live, " loader=%s real=%s\n", loader ? "yes" : "no", real);
+    g_autofree char *home = g_path_get_dirname(path), *place = ct_live_real(l->live, home);
+    gboolean searched = place && g_hash_table_contains(l->searched, place);
+    ct_live_printf(l->live, " loader=%s searched=%s real=%s\n", loader ? "yes" : "no",
+                   searched ? "yes" : "no", real);
     close(fd);
     l->n++;
 }
 
 /* ---- folders ---- */
+
+static void add_searched(Libraries *l, const char *folder)
+{
+    char *real = *folder == '/' ? ct_live_real(l->live, folder) : NULL;
+    if (real)
+        g_hash_table_add(l->searched, real);
+}
 
 static void add_folder(GPtrArray *list, const char *folder)
 {
@@ -221,8 +232,10 @@ static void from_conf(Libraries *l)
         g_autofree char *text = NULL;
         ct_live_read(l->live, g_ptr_array_index(files, i), 65536, &text, NULL);
         g_auto(GStrv) lines = text ? g_strsplit(text, "\n", 200) : NULL;
-        for (guint k = 0; lines && lines[k]; k++)
+        for (guint k = 0; lines && lines[k]; k++) {
             add_folder(l->folders, g_strstrip(lines[k]));
+            add_searched(l, lines[k]);
+        }
     }
 }
 
@@ -240,7 +253,11 @@ static void find_folders(Libraries *l)
     for (guint i = 0; parts && parts[i]; i++) {
         add_folder(l->search, parts[i]);
         add_folder(l->folders, parts[i]);
+        add_searched(l, parts[i]);
     }
+    static const char *const defaults[] = {"/lib", "/lib64", "/usr/lib", "/usr/lib64"};
+    for (gsize i = 0; i < G_N_ELEMENTS(defaults); i++)
+        add_searched(l, defaults[i]);
     GHashTableIter iter;
     gpointer name, path;
     g_hash_table_iter_init(&iter, l->cache);
@@ -249,6 +266,7 @@ static void find_folders(Libraries *l)
             continue;
         g_autofree char *folder = g_path_get_dirname(path);
         add_folder(l->folders, folder);
+        add_searched(l, folder);
     }
     from_conf(l);
     for (gsize i = 0; i < G_N_ELEMENTS(usual); i++)
@@ -276,6 +294,7 @@ static void run(CtLive *live)
         .search = g_ptr_array_new_with_free_func(g_free),
         .folders = g_ptr_array_new_with_free_func(g_free),
         .seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+        .searched = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
         .hashes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
     };
     l.no_cache = g_hash_table_size(l.cache) == 0;

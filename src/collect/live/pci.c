@@ -72,7 +72,8 @@ static void device(CtLive *live, const char *name, gboolean bridge)
                                       "uevent"};
     static const char *const more[] = {"subsystem_vendor", "subsystem_device", "revision", "irq",
                                        "d3cold_allowed", "power/control", "power/runtime_status",
-                                       "aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal"};
+                                       "aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal",
+                                       "iommu_group/type"};
     for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
         value_of(live, name, all[i]);
     for (gsize i = bridge ? 7 : 0; i < G_N_ELEMENTS(more); i++)

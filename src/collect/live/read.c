@@ -145,6 +145,42 @@ static char *own_environ(gsize *out_len)
     return g_string_free(all, FALSE);
 }
 
+static gboolean has_variable(const char *all, gsize len, const char *name, gsize n)
+{
+    for (const char *p = all, *end = all + len; p < end; p += strlen(p) + 1)
+        if (strncmp(p, name, n) == 0 && p[n] == '=')
+            return TRUE;
+    return FALSE;
+}
+
+/* What every login gets: lines NAME="value" of /etc/environment. A variable of the process wins.
+ * Takes `text`, `len` bytes that end with NUL; NULL when there is nothing at all. */
+static char *with_logins(CtLive *live, char *text, gsize len, gsize *out_len)
+{
+    g_autofree char *file = NULL;
+    ct_live_read(live, "/etc/environment", 65536, &file, NULL);
+    GString *all = g_string_new_len(text ? text : "", (gssize)len);
+    g_auto(GStrv) lines = file ? g_strsplit(file, "\n", 1000) : NULL;
+    if (all->len && all->str[all->len - 1])
+        g_string_append_c(all, '\0');
+    for (guint i = 0; lines && lines[i]; i++) {
+        char *line = g_strstrip(lines[i]);
+        line += g_str_has_prefix(line, "export ") ? 7 : 0;
+        char *value = strchr(line, '=');
+        if (!value || *line == '#' || has_variable(all->str, all->len, line, (gsize)(value - line)))
+            continue;
+        gsize n = strlen(++value);
+        gboolean quoted = n > 1 && (*value == '"' || *value == '\'') && value[n - 1] == *value;
+        g_string_append_len(all, line, value - line);
+        g_string_append_len(all, value + quoted, (gssize)(n - 2 * (gsize)quoted));
+        g_string_append_c(all, '\0');
+    }
+    gboolean none = !text && !all->len;
+    g_free(text);
+    *out_len = all->len;
+    return g_string_free(all, none);
+}
+
 char *ct_live_environ(CtLive *live, gsize *out_len)
 {
     char *text = NULL;
@@ -158,9 +194,10 @@ char *ct_live_environ(CtLive *live, gsize *out_len)
     /* A copied tree has no /proc/self in most cases; the first process of a container is the one
      * that was started with the variables that matter. */
     static const char *const paths[] = {"/proc/self/environ", "/proc/1/environ", NULL};
+    gsize len = 0;
     for (guint i = 0; paths[i] && !text; i++)
-        ct_live_read(live, paths[i], MAX_ENVIRON, &text, out_len);
-    return text;
+        ct_live_read(live, paths[i], MAX_ENVIRON, &text, &len);
+    return with_logins(live, text, text ? len : 0, out_len);
 }
 
 char *ct_live_getenv(CtLive *live, const char *name)

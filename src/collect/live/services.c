@@ -63,8 +63,33 @@ static void daemons(CtLive *live)
     ct_live_end(live, CT_OK, NULL);
 }
 
+/* What the daemons wrote to the system's log, of a copied tree; a running machine tells more. */
+static void log_lines(CtLive *live)
+{
+    static const char *const files[] = {"/var/log/syslog", "/var/log/messages"};
+    static const char *const words[] = {"fabricmanager", "nvidia-persistenced", "nv-hostengine",
+                                        "nvidia-imex", "nvidia-cuda-mps"};
+    g_autofree char *text = NULL;
+    guint n = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(files) && !text; i++)
+        ct_live_read(live, files[i], 4 * CT_LIVE_MAX_FILE, &text, NULL);
+    g_auto(GStrv) lines = text ? g_strsplit(text, "\n", 50000) : NULL;
+    ct_live_begin(live, "messages of GPU daemons", "grep -s -e nvidia -e nv- /var/log/syslog");
+    for (guint i = 0; lines && lines[i] && n < 400; i++)
+        for (gsize k = 0; k < G_N_ELEMENTS(words); k++)
+            if (strstr(lines[i], words[k])) {
+                ct_live_printf(live, "%.1000s\n", lines[i]);
+                n++;
+                break;
+            }
+    ct_live_end(live, CT_OK, NULL);
+}
+
 static void run(CtLive *live)
 {
+    if (ct_live_sysroot(live))
+        log_lines(live);
+    ct_live_file(live, "/var/log/fabricmanager.log", 262144, FALSE);
     marks(live);
     daemons(live);
     units(live);

@@ -57,6 +57,11 @@ GPtrArray *ct_live_python_sites(CtLive *live)
     below(&s, local);
     for (gsize i = 0; i < G_N_ELEMENTS(usual); i++)
         below(&s, usual[i]);
+    /* Of a copied tree nobody knows whose shell will run the program. */
+    static const char *const homes[] = {"/root/.local", "/home/*/.local", "/root/*env*", "/home/*/*env*",
+                                        "/root/*conda*", "/home/*/*conda*", "/home/*/*conda*/envs/*"};
+    for (gsize i = 0; ct_live_sysroot(live) && i < G_N_ELEMENTS(homes); i++)
+        below(&s, homes[i]);
     g_hash_table_unref(s.seen);
     return s.sites;
 }

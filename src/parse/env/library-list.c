@@ -78,6 +78,8 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
                          : ct_str_eq(name, "machine") ? "file.machine"
                                                       : "file.build-id",
                          w);
+        else if (ct_str_eq(name, "searched"))
+            ct_emit_text(emit, line, file, "file.searched", w);
         else if (ct_str_eq(name, "loader"))
             loader = ct_str_eq(w, "yes");
     }

@@ -71,6 +71,7 @@ static void simple(const CtValues *v, const CtValue *of, const char *subject, co
         {"power_state", "gpu.power-state"},         {"power/runtime_status", "gpu.runtime-status"},
         {"power/control", "gpu.runtime-power"},     {"enable", "gpu.pci-enabled"},
         {"subsystem_vendor", "gpu.board-vendor"},   {"subsystem_device", "gpu.board-id"},
+        {"iommu_group/type", "gpu.iommu-type"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
         if (strcmp(name, texts[i].name) == 0)
@@ -101,6 +102,26 @@ static void driver_by_uevent(const CtValues *v, const CtValue *of, const char *a
                             CT_ABSENT, "none");
 }
 
+/* Device numbers are given out in blocks to chips: pci.ids, vendor 10de. */
+static const char *capability_of(guint device)
+{
+    static const struct {
+        guint first, last;
+        const char *capability;
+    } blocks[] = {
+        {0x1340, 0x13bf, "5.0"}, {0x13c0, 0x142f, "5.2"}, {0x1430, 0x143f, "5.2"}, {0x15f0, 0x15ff, "6.0"},
+        {0x17c0, 0x17ff, "5.2"}, {0x1b00, 0x1d5f, "6.1"}, {0x1d80, 0x1dff, "7.0"}, {0x1e00, 0x1fff, "7.5"},
+        {0x2080, 0x20ff, "8.0"}, {0x2180, 0x21ff, "7.5"}, {0x2200, 0x22ff, "8.6"}, {0x2300, 0x23ff, "9.0"},
+        {0x2400, 0x25ff, "8.6"},
+        {0x2680, 0x28ff, "8.9"}, {0x2900, 0x293f, "10.0"}, {0x2b80, 0x2dff, "12.0"},
+        {0x2e00, 0x2e7f, "12.1"}, {0x2f00, 0x2f7f, "12.0"}, {0x3180, 0x31bf, "10.3"},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(blocks); i++)
+        if (device >= blocks[i].first && device <= blocks[i].last)
+            return blocks[i].capability;
+    return NULL;
+}
+
 static void gpu_value(const CtValues *v, const CtValue *of, const char *address, const char *name)
 {
     char subject[112], pci[CT_PCI_SIZE];
@@ -114,6 +135,9 @@ static void gpu_value(const CtValues *v, const CtValue *of, const char *address,
         if (device && device->status == CT_OK && strlen(device->value) > 2) {
             g_autofree char *id = g_strdup_printf("10de:%s", device->value + 2);
             ct_value_text(v, device, subject, "gpu.pci-id", id);
+            const char *capability = device->has_number ? capability_of((guint)device->number) : NULL;
+            if (capability)
+                ct_value_text(v, device, subject, "gpu.compute-capability", capability);
         }
         driver_by_uevent(v, of, address, subject);
     } else if (strcmp(name, "driver") == 0 || strcmp(name, "iommu_group") == 0) {
@@ -169,6 +193,23 @@ gboolean ct_value_pci(const CtValues *v, const CtValue *of)
     return TRUE;
 }
 
+/* NVSwitches are bridges of NVIDIA ("other bridge device"). */
+static void switches(const CtValues *v, const CtValue *bus)
+{
+    guint n = 0;
+    char text[16], parts[CT_VALUE_PARTS][96];
+    for (guint i = 0; i < v->all->len; i++) {
+        const CtValue *of = g_ptr_array_index(v->all, i);
+        if (!ct_value_match(of->path, DEVICE "class", parts) || !g_str_has_prefix(of->value, "0x0680"))
+            continue;
+        const CtValue *vendor = of_device(v, parts[0], "vendor");
+        n += vendor && strcmp(vendor->value, "0x10de") == 0;
+    }
+    g_snprintf(text, sizeof(text), "%u", n);
+    if (n)
+        ct_value_number(v, bus, NULL, "nvswitch.count", n, text);
+}
+
 /* The count of GPUs is worth something only where the whole bus was looked at. */
 void ct_values_pci_end(const CtValues *v)
 {
@@ -184,5 +225,6 @@ void ct_values_pci_end(const CtValues *v)
     }
     g_snprintf(text, sizeof(text), "%u", n);
     ct_value_number(v, bus, NULL, "gpu.pci-count", n, text);
+    switches(v, bus);
     ct_emit_coverage(v->emit, "pci-list", NULL);
 }

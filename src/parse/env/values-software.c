@@ -106,6 +106,10 @@ static gboolean container(const CtValues *v, const CtValue *of)
             ct_value_text(v, of, NULL, "container.running-in", "yes");
             return TRUE;
         }
+    if (strcmp(of->path, "/proc/version") == 0 && strcmp(of->value, "Microsoft") == 0) {
+        ct_value_text(v, of, NULL, "host.wsl", "yes");
+        return TRUE;
+    }
     if (strcmp(of->path, "/proc/1/cgroup") == 0 ||
         (strcmp(of->path, "/proc/self/mountinfo") == 0 && strstr(of->value, "overlay root"))) {
         ct_value_text(v, of, NULL, "container.running-in", "yes");
@@ -126,6 +130,32 @@ static gboolean node_count(const CtValues *v, const CtValue *of)
     return TRUE;
 }
 
+/* "SystemdCgroup = true" of containerd, "cgroup_manager = "systemd"" of CRI-O. */
+static gboolean engine_groups(const CtValues *v, const CtValue *of)
+{
+    if (!g_str_has_prefix(of->path, "/etc/containerd/") && !g_str_has_prefix(of->path, "/etc/crio/"))
+        return FALSE;
+    gboolean systemd = g_str_has_prefix(of->value, "SystemdCgroup") ? strstr(of->value, "true") != NULL
+                                                                    : strstr(of->value, "systemd") != NULL;
+    ct_value_text(v, of, of->path, "docker.cgroup-driver", systemd ? "systemd" : "cgroupfs");
+    return TRUE;
+}
+
+/* "pmode:0002 fmode:quiet", where the file that names the modes is not at hand */
+static gboolean power_mode(const CtValues *v, const CtValue *of)
+{
+    const char *at = strstr(of->value, "pmode:");
+    char text[16];
+    if (strcmp(of->path, "/var/lib/nvpmodel/status") != 0)
+        return FALSE;
+    if (at && g_ascii_isdigit(at[6])) {
+        guint mode = (guint)g_ascii_strtoull(at + 6, NULL, 10);
+        g_snprintf(text, sizeof(text), "%u", mode);
+        ct_value_number(v, of, NULL, "power.mode.id", mode, text);
+    }
+    return TRUE;
+}
+
 gboolean ct_value_software(const CtValues *v, const CtValue *of)
 {
     if (node_count(v, of))
@@ -137,6 +167,8 @@ gboolean ct_value_software(const CtValues *v, const CtValue *of)
         ct_value_text(v, of, NULL, key, of->value + 7);
         return TRUE;
     }
+    if (engine_groups(v, of) || power_mode(v, of))
+        return TRUE;
     if (strcmp(of->path, "/usr/local/cuda") == 0) {
         ct_value_text(v, of, NULL, "cuda.default-toolkit", of->value);
         return TRUE;
