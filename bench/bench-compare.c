@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < runs; i++) {
         CtScan s;
         double t0 = seconds();
-        ct_scan(r, &s);
+        ct_scan(r, r->dtype, &s);
         scan = MIN(scan, seconds() - t0);
         t0 = seconds();
         gboolean ok = ct_all_finite(r);

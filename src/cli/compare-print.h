@@ -26,7 +26,8 @@ const char *ct_compare_operation(const CtSteps *s, guint index);
 
 /* compare-sheet.c, compare-remedy.c: as a person reads it. */
 CtSheet *ct_compare_sheet(const CtSteps *s, const CtComparePrint *p);
-CtSheet *ct_compare_sheet_runs(const CtRuns *r, CtLang lang);
+/* Of many tensors those that differ, unless `all`. */
+CtSheet *ct_compare_sheet_runs(const CtRuns *r, gboolean all, CtLang lang);
 /* Which layers to keep in higher precision and how. */
 void ct_compare_remedy(CtSheet *sheet, const CtSteps *s, int trt);
 /* compare-print.c: on standard output; FALSE when it could not be written. */

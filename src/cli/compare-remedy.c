@@ -145,6 +145,9 @@ static void add_advice(CtSheet *sheet, const CtSteps *s, gboolean *headed)
         const CtStep *step = s->steps->pdata[i];
         if (!(step->bad || step->loss))
             continue;
+        /* A channel that is always zero is common behind an activation. */
+        if (step->why.fault == CT_FAULT_CONSTANT && !step->bad)
+            continue;
         CtMsg m = advice(step->why.fault, ct_compare_at_input(s, i));
         if (m == CT_N_MSGS || told[m])
             continue;

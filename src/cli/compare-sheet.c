@@ -140,6 +140,13 @@ static void begin_table(CtSheet *sheet, guint n, const CtMsg *headings)
     ct_sheet_table(sheet, n, names);
 }
 
+static void add_hidden(CtSheet *sheet, guint hidden)
+{
+    g_autofree char *n = whole(hidden);
+    if (hidden)
+        ct_sheet_take(sheet, CT_SHEET_TEXT, ct_msgf(sheet->lang, CT_MSG_CMP_HIDDEN, n, NULL));
+}
+
 static void add_table(CtSheet *sheet, const CtSteps *s, const CtComparePrint *p)
 {
     guint left = p->all ? s->steps->len : SHOWN, hidden = 0;
@@ -156,10 +163,7 @@ static void add_table(CtSheet *sheet, const CtSteps *s, const CtComparePrint *p)
         ct_sheet_row(sheet, (const char *const *)cells);
         left--;
     }
-    if (hidden) {
-        g_autofree char *n = whole(hidden);
-        ct_sheet_take(sheet, CT_SHEET_TEXT, ct_msgf(sheet->lang, CT_MSG_CMP_HIDDEN, n, NULL));
-    }
+    add_hidden(sheet, hidden);
 }
 
 static void add_specials(CtSheet *sheet, CtMsg who, const CtSpecials *s)
@@ -407,21 +411,38 @@ char **ct_compare_run_cells(const CtRuns *r, guint index, CtLang lang)
     return cells;
 }
 
-CtSheet *ct_compare_sheet_runs(const CtRuns *r, CtLang lang)
+static void add_run_table(CtSheet *sheet, const CtRuns *r, gboolean all)
+{
+    guint left = all ? r->tensors->len : SHOWN, hidden = 0;
+    gboolean few = r->tensors->len <= left;
+    begin_table(sheet, CT_COMPARE_RUN_COLUMNS, ct_compare_run_headings);
+    for (guint i = 0; i < r->tensors->len; i++) {
+        const CtRunsTensor *t = r->tensors->pdata[i];
+        if (!left || !(few || t->differing || t->missing)) {
+            hidden++;
+            continue;
+        }
+        g_auto(GStrv) cells = ct_compare_run_cells(r, i, sheet->lang);
+        ct_sheet_row(sheet, (const char *const *)cells);
+        left--;
+    }
+    add_hidden(sheet, hidden);
+}
+
+CtSheet *ct_compare_sheet_runs(const CtRuns *r, gboolean all, CtLang lang)
 {
     g_autofree char *n = whole(r->n_runs), *title = ct_msgf(lang, CT_MSG_CMP_TITLE_RUNS, n, NULL);
     g_autofree char *differ = whole(r->n_differ), *of = whole(r->tensors->len),
                     *missing = whole(r->n_missing);
     CtSheet *sheet = ct_sheet_new(lang, title);
-    begin_table(sheet, CT_COMPARE_RUN_COLUMNS, ct_compare_run_headings);
-    for (guint i = 0; i < r->tensors->len; i++) {
-        g_auto(GStrv) cells = ct_compare_run_cells(r, i, lang);
-        ct_sheet_row(sheet, (const char *const *)cells);
-    }
+    add_run_table(sheet, r, all);
     if (r->text)
         ct_sheet_take(sheet, CT_SHEET_TEXT, /* read again by its mark, in both languages */
                       g_strdup_printf("runs differ [%s]: %s", r->kind,
                                       lang == CT_LANG_ZH ? r->text_zh : r->text));
+    if (r->unordered && r->n_differ > 1)
+        ct_sheet_take(sheet, CT_SHEET_TEXT,
+                      ct_msgf(lang, CT_MSG_CMP_NOTE, ct_msg(lang, CT_MSG_CMP_UNORDERED), NULL));
     g_autoptr(GString) verdict = g_string_new(NULL);
     sheet->bad = r->n_differ || r->n_missing;
     g_autofree char *first =

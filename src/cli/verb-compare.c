@@ -173,6 +173,8 @@ static int compare_runs(const Options *opt, const CtReadOptions *read, int argc,
         g_ptr_array_add(sets, set);
     }
     g_autoptr(GError) error = NULL;
+    if (opt->onnx && !ct_tensor_set_order(sets->pdata[0], opt->onnx, &error))
+        return ct_cli_fail("compare", error);
     g_autoptr(CtRuns) runs = ct_runs_compare(sets, &error);
     if (!runs)
         return ct_cli_fail("compare", error);
@@ -188,7 +190,7 @@ static int compare_runs(const Options *opt, const CtReadOptions *read, int argc,
     } else if (opt->form == FORM_CSV) {
         ok = ct_compare_print_csv_runs(runs);
     } else {
-        g_autoptr(CtSheet) sheet = ct_compare_sheet_runs(runs, opt->language);
+        g_autoptr(CtSheet) sheet = ct_compare_sheet_runs(runs, opt->all, opt->language);
         ok = print_sheet(opt, sheet);
     }
     return exit_code(ok, !runs->n_differ && !runs->n_missing);

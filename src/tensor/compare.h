@@ -88,7 +88,8 @@ typedef struct {
     guint dead_channels, n_channels; /* channels that are one constant */
 } CtScan;
 
-void ct_scan(const CtTensor *t, CtScan *out);
+/* `as` is the type whose ends count: the tensor's own, or a smaller one that was widened. */
+void ct_scan(const CtTensor *t, CtDtype as, CtScan *out);
 /* As fast as memory: TRUE when there is neither NaN nor Inf. */
 gboolean ct_all_finite(const CtTensor *t);
 

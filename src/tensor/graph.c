@@ -216,6 +216,17 @@ static void index_outputs(Graph *g)
     }
 }
 
+/* Layer information does not say what comes in: it is what layers read and none writes. */
+static void find_inputs(Graph *g)
+{
+    for (guint i = 0; g->layers && i < g->nodes->len; i++) {
+        const Node *n = g->nodes->pdata[i];
+        for (guint k = 0; k < n->in->len; k++)
+            if (!g_hash_table_contains(g->producer, n->in->pdata[k]))
+                g_hash_table_add(g->inputs, g_strdup(n->in->pdata[k]));
+    }
+}
+
 static void use(CtSteps *s, Graph *g)
 {
     guint known = 0;
@@ -264,8 +275,20 @@ gboolean ct_steps_use_graph(CtSteps *s, const char *path, GError **error)
     gboolean ok = text ? read_layers(&g, bytes, path, error) : read_onnx(&g, bytes, path, error);
     if (ok) {
         index_outputs(&g);
+        find_inputs(&g);
         use(s, &g);
     }
     graph_clear(&g);
     return ok;
+}
+
+gboolean ct_tensor_set_order(CtTensorSet *set, const char *path, GError **error)
+{
+    g_autoptr(CtSteps) s = ct_steps_scan(set);
+    if (!ct_steps_use_graph(s, path, error))
+        return FALSE;
+    for (guint i = 0; i < s->steps->len; i++) /* the set owns its items in any order */
+        set->items->pdata[i] = (gpointer)((const CtStep *)s->steps->pdata[i])->test;
+    set->unordered = set->unordered && !s->graph;
+    return TRUE;
 }

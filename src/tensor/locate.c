@@ -268,13 +268,13 @@ static void scan_step(gpointer data)
         return;
     }
     CtScan scan;
-    ct_scan(t, &scan);
     s->compared = TRUE;
     s->effective = ct_effective_dtype(t);
     s->untold = s->effective == CT_N_DTYPES;
     if (s->untold) /* what came before was of the same type, most likely */
         s->effective = w->at ? ((CtStep *)w->all->steps->pdata[w->at - 1])->effective : t->dtype;
     s->reduced = ct_dtype_eps(s->effective) >= 0x1p-10;
+    ct_scan(t, s->reduced ? s->effective : t->dtype, &scan);
     s->shape = ct_tensor_shape(t);
     s->types = g_strdup(ct_dtype_name(t->dtype));
     s->c.n = scan.n;

@@ -195,6 +195,7 @@ CtRuns *ct_runs_compare(GPtrArray *sets, GError **error)
     r->n_runs = sets->len;
     r->first = -1;
     const CtTensorSet *first = sets->pdata[0];
+    r->unordered = first->unordered;
     for (guint i = 0; i < first->items->len; i++) {
         CtRunsTensor *t = g_new0(CtRunsTensor, 1);
         g_ptr_array_add(r->tensors, t);

@@ -20,6 +20,7 @@ typedef struct {
     GPtrArray *tensors; /* CtRunsTensor, in order */
     guint n_runs, n_differ, n_missing;
     gint first;       /* that differs, -1 without */
+    gboolean unordered; /* the order is only that of the names */
     const char *kind; /* NULL, "uninitialised", "race", "atomics", "tactic" */
     char *text, *text_zh; /* why it looks so */
 } CtRuns;

@@ -88,15 +88,15 @@ static void odd(CtScan *s, guint64 index, double x)
         s->first_nonfinite = (gint64)index;
 }
 
-void ct_scan(const CtTensor *t, CtScan *out)
+void ct_scan(const CtTensor *t, CtDtype as, CtScan *out)
 {
     const CtKernel *k = ct_kernel_best();
     guint parts = ct_dtype_is_complex(t->dtype) ? 2 : 1;
     gboolean single = ct_dtype_fits_f32(t->dtype);
-    double limit = ct_dtype_max(t->dtype), y[2 * BLOCK];
+    double limit = ct_dtype_max(as), y[2 * BLOCK];
     float x[2 * BLOCK];
     *out = (CtScan){.n = t->n * parts, .first_nonfinite = -1, .min = INFINITY, .max = -INFINITY};
-    CtPairRule rule = {0, 0, ct_dtype_min_normal(t->dtype), 0};
+    CtPairRule rule = {0, 0, ct_dtype_min_normal(as), 0};
     CtPairSums sums;
     ct_pair_sums_init(&sums);
     Channels channels;

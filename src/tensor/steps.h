@@ -101,6 +101,8 @@ gboolean ct_step_load(const CtStep *step, const CtStepOptions *o, CtTensor **ref
 /* Puts the steps into the order of an ONNX graph or of layer information, and notes operations,
  * inputs and weights. */
 gboolean ct_steps_use_graph(CtSteps *s, const char *path, GError **error);
+/* The same for a set that is not paired. */
+gboolean ct_tensor_set_order(CtTensorSet *set, const char *path, GError **error);
 /* Finds the first tensor that goes wrong although its inputs are good, and why. */
 void ct_locate(CtSteps *s, const CtStepOptions *o);
 /* Without a reference: each step has only `test`. */

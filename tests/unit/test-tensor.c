@@ -216,7 +216,7 @@ typedef struct {
 static void scan_work(gpointer data)
 {
     ScanJob *job = data;
-    ct_scan(job->t, job->out);
+    ct_scan(job->t, job->t->dtype, job->out);
 }
 
 static void test_shrinking_file(void **state)
