@@ -8,6 +8,21 @@ _cutriage() {
             sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p' | grep -v '^cutriage$')" -- "$cur"))
         return
     fi
+    # The program that record starts, and its arguments.
+    if [ "$verb" = record ]; then
+        local i
+        for ((i = 2; i < COMP_CWORD; i++)); do
+            [ "${COMP_WORDS[i]}" = -- ] || continue
+            if declare -F _command_offset >/dev/null; then
+                _command_offset $((i + 1))
+            elif [ "$COMP_CWORD" -eq $((i + 1)) ]; then
+                COMPREPLY=($(compgen -c -- "$cur" | sort -u))
+            else
+                COMPREPLY=($(compgen -f -- "$cur"))
+            fi
+            return
+        done
+    fi
     case $prev in
     --lang) COMPREPLY=($(compgen -W "en zh" -- "$cur")) && return ;;
     --color) COMPREPLY=($(compgen -W "auto always never" -- "$cur")) && return ;;

@@ -7,7 +7,18 @@ function __cutriage_options
     set -l verb (commandline -opc)[2]
     cutriage $verb --help 2>/dev/null | string match -rg '^  (?:-[a-z], )?(--[a-z-]+)'
 end
+# The program that record starts, and its arguments.
+function __cutriage_records
+    set -l words (commandline -opc)
+    test "$words[2]" = record; and contains -- -- $words
+end
+function __cutriage_recorded
+    set -l words (commandline -opc)
+    set -l at (contains -i -- -- $words)
+    complete -C(string join ' ' -- $words[(math $at + 1)..-1] (commandline -ct))
+end
+complete -c cutriage -n __cutriage_records -f -a '(__cutriage_recorded)'
 complete -c cutriage -n 'test (count (commandline -opc)) -eq 1' -f -a '(__cutriage_verbs)'
-complete -c cutriage -n 'test (count (commandline -opc)) -gt 1; and string match -q -- "-*" (commandline -ct)' -a '(__cutriage_options)'
+complete -c cutriage -n 'test (count (commandline -opc)) -gt 1; and not __cutriage_records; and string match -q -- "-*" (commandline -ct)' -a '(__cutriage_options)'
 complete -c cutriage -n '__fish_seen_subcommand_from list' -f -a 'collectors parsers analyzers causes rules signatures codes topics vocabulary'
 complete -c cutriage -n '__fish_seen_subcommand_from help' -f -a '(__cutriage_verbs)'

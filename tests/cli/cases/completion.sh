@@ -11,5 +11,25 @@ _cutriage
 COMP_WORDS=("$CUTRIAGE" list c) COMP_CWORD=2
 _cutriage
 [ "${COMPREPLY[*]}" = "collectors causes codes" ] || { echo "list: ${COMPREPLY[*]}"; exit 1; }
+COMP_WORDS=("$CUTRIAGE" record --print) COMP_CWORD=2
+_cutriage
+[ "${COMPREPLY[*]}" = --print-env ] || { echo "record: ${COMPREPLY[*]}"; exit 1; }
+COMP_WORDS=("$CUTRIAGE" record -q -- mkfif) COMP_CWORD=4
+_cutriage
+[ "${COMPREPLY[*]}" = mkfifo ] || { echo "command of record: ${COMPREPLY[*]}"; exit 1; }
+COMP_WORDS=("$CUTRIAGE" record -- mkfifo -) COMP_CWORD=4
+_cutriage
+[[ " ${COMPREPLY[*]} " != *--print-env* ]] || { echo "own options after --"; exit 1; }
 END
-bash try.bash
+bash try.bash || exit 1
+if command -v fish >/dev/null; then
+    PATH=$(dirname "$CUTRIAGE"):$PATH HOME=$PWD fish --no-config -c '
+        source $SOURCE/completion/cutriage.fish
+        string match -q -- "--print-env*" (complete -C "cutriage record --print-e") || exit 1
+        string match -q -- "mkfifo*" (complete -C "cutriage record -q -- mkfif") || exit 2
+        string match -q -- "*--no-stacks*" (complete -C "cutriage record -- mkfifo -") && exit 3
+        exit 0' || { echo "fish: $?"; exit 1; }
+fi
+if command -v zsh >/dev/null; then
+    zsh -n "$SOURCE/completion/_cutriage" || { echo "zsh: syntax"; exit 1; }
+fi
