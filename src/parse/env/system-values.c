@@ -140,7 +140,8 @@ static gboolean file_of_cat(const char *command, guint n, CtStr *path)
     CtStr rest = ct_str_of(at ? at + 4 : ""), token;
     while ((token = ct_str_token(&rest)).n) {
         /* What a module says of itself is its own parser's. */
-        if ((!ct_str_starts(token, "/sys/") && !ct_str_starts(token, "/proc/sys/")) ||
+        if ((!ct_str_starts(token, "/sys/") && !ct_str_starts(token, "/proc/sys/") &&
+             !ct_str_starts(token, "/proc/pressure/")) ||
             ct_str_starts(token, "/sys/module/") || ct_str_has(token, "*"))
             return FALSE;
         *path = token;
@@ -158,8 +159,10 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
         return;
     if (split(s, &path, &value))
         keep(v, line, path, value, CT_OK);
-    else if (s.n && file_of_cat(ct_emit_command(emit), v->bare++, &path))
+    else if (s.n && file_of_cat(ct_emit_command(emit), v->bare, &path))
         keep(v, line, path, s, CT_OK);
+    /* Files of pressure have two lines, all others one. */
+    v->bare += s.n && !ct_str_starts(s, "some ");
 }
 
 const CtValue *ct_values_get(const CtValues *v, const char *path)
@@ -248,9 +251,13 @@ static int sniff(const CtSniff *sniff)
 {
     guint good = 0, lines = 0;
     CtStr file;
-    if (sniff->n_lines && sniff->n_lines <= 16 && !ct_str_starts(ct_sniff_line(sniff, 0), "/") &&
-        file_of_cat(sniff->command, sniff->n_lines - 1, &file))
-        return 93;
+    if (sniff->n_lines && sniff->n_lines <= 16 && !ct_str_starts(ct_sniff_line(sniff, 0), "/")) {
+        guint files = 0;
+        for (guint i = 0; i < sniff->n_lines; i++)
+            files += !ct_str_starts(ct_sniff_line(sniff, i), "some ");
+        if (file_of_cat(sniff->command, MAX(files, 1) - 1, &file))
+            return 93;
+    }
     for (guint i = 0; i < sniff->n_lines; i++) {
         CtStr s = ct_sniff_line(sniff, i), path, value;
         if (!s.n)
