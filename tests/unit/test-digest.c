@@ -11,6 +11,7 @@
 #include "fake-timeline.h"
 
 #include "analyze/analyzer.h"
+#include "timeline/digest-private.h"
 #include "timeline/digest.h"
 
 #define US G_GINT64_CONSTANT(1000)
@@ -21,6 +22,8 @@ typedef struct {
     CtEvidence *ev;
     gint64 section, now, gpu; /* the host's time, when the GPU is done */
     gint64 tid;
+    gint device;
+    double slower; /* of all kernels */
     GRand *rand;
 } World;
 
@@ -34,6 +37,7 @@ static int setup(void **state)
                                          &(CtSectionRow){.source = source, .first_line = 1});
     w->now = w->gpu = 1000 * MS;
     w->tid = 1;
+    w->slower = 1;
     w->rand = g_rand_new_with_seed(3);
     *state = w;
     return 0;
@@ -65,7 +69,7 @@ static void kernel(World *w, const char *name, gint64 ns)
     gint64 begin = MAX(w->now + 2 * US, w->gpu);
     CtTlEvent *e = fake_add(w->tl, CT_TL_KERNEL, name, begin, ns);
     e->shape = fake_name(w->tl, "64x1x1");
-    e->device = 0;
+    e->device = w->device;
     e->stream = 7;
     e->correlation = link;
     w->gpu = begin + ns;
@@ -90,7 +94,8 @@ static void sync_gpu(World *w)
 }
 
 typedef enum {
-    NOTHING, ALLOC, PAGEABLE, SLEEP, ONE_KERNEL, ALL_KERNELS, MORE_SYNCS, HELD_UP, NEW_CODE, STALLED
+    NOTHING, ALLOC, PAGEABLE, SLEEP, ONE_KERNEL, ALL_KERNELS, MORE_SYNCS, HELD_UP, NEW_CODE, STALLED, READS,
+    WAITS_FOR_BATCH
 } Trouble;
 
 static void request(World *w, guint i, Trouble trouble, gboolean named)
@@ -104,11 +109,17 @@ static void request(World *w, guint i, Trouble trouble, gboolean named)
         copy(w, 64 << 20, 9 * MS, TRUE);
     if (trouble == SLEEP)
         w->now += 5 * MS;
+    if (trouble == READS || trouble == WAITS_FOR_BATCH) {
+        CtTlEvent *e = fake_add(w->tl, CT_TL_RANGE,
+                                trouble == READS ? "readImage" : "wait-for-batch", w->now, 7 * MS);
+        e->tid = w->tid;
+        w->now += 7 * MS;
+    }
     if (trouble == NEW_CODE)
         call(w, CT_TL_CALL_MODULE, "cuModuleLoadData", 12 * MS);
     for (guint k = 0; k < 40; k++) {
         g_autofree char *name = g_strdup_printf("kernel_%c", 'a' + (int)(k % 10));
-        double ns = 50e3 * (1 + (k % 10) / 5.0) * (1 + 0.02 * g_rand_double(w->rand));
+        double ns = w->slower * 50e3 * (1 + (k % 10) / 5.0) * (1 + 0.02 * g_rand_double(w->rand));
         if (trouble == ONE_KERNEL && k % 10 == 3)
             ns *= 4;
         if (trouble == ALL_KERNELS)
@@ -177,6 +188,134 @@ CASE(syncs, MORE_SYNCS, "slow-request-sync")
 CASE(held_up, HELD_UP, "slow-request-queue")
 CASE(new_code, NEW_CODE, "slow-request-first-time")
 CASE(stalled, STALLED, "slow-request-queue")
+CASE(reads, READS, "slow-request-input")
+CASE(waits_for_batch, WAITS_FOR_BATCH, "slow-request-queue")
+
+static gint64 findings(World *w, const char *kind, const char *where)
+{
+    g_autofree char *sql = g_strdup_printf(
+        "SELECT count(*) FROM finding WHERE kind = '%s' AND %s", kind, where);
+    return number_of(w, sql);
+}
+
+static void judge(World *w)
+{
+    assert_true(ct_timeline_digest(w->tl, w->ev, w->section, NULL));
+    ct_analyze(w->ev);
+}
+
+/* A neighbour that comes and goes again; one that is there each 12th time is no burst. */
+static void test_bursts(void **state)
+{
+    World *w = *state;
+    for (guint i = 0; i < 80; i++)
+        request(w, i, i >= 30 && i < 42 ? STALLED : NOTHING, TRUE);
+    judge(w);
+    assert_int_equal(findings(w, "slow-request-queue", "json_extract(detail, '$.bursts')"), 1);
+}
+
+static void test_no_bursts(void **state)
+{
+    World *w = *state;
+    run(w, 80, 8, STALLED, TRUE);
+    assert_int_equal(findings(w, "slow-request-queue", "NOT json_extract(detail, '$.bursts')"), 1);
+}
+
+/* Memory that only the first request allocates. */
+static void test_first_use(void **state)
+{
+    World *w = *state;
+    for (guint i = 0; i < 60; i++)
+        request(w, i, i == 0 ? ALLOC : NOTHING, TRUE);
+    judge(w);
+    assert_int_equal(findings(w, "slow-request-first-time", "json_extract(detail, '$.first') = 1"),
+                     1);
+}
+
+/* The first one has what later ones have too. */
+static void test_first_is_like_others(void **state)
+{
+    World *w = *state;
+    for (guint i = 0; i < 60; i++)
+        request(w, i, i % 10 == 0 ? PAGEABLE : NOTHING, TRUE);
+    judge(w);
+    leads(w, "slow-request-copy");
+}
+
+static void test_sparse(void **state)
+{
+    World *w = *state;
+    for (guint i = 0; i < 12; i++) {
+        request(w, i, NOTHING, TRUE);
+        w->now += 1800 * MS;
+    }
+    judge(w);
+    assert_int_equal(findings(w, "run-sparse", "1"), 1);
+    assert_int_equal(number_of(w, "SELECT count(*) FROM span WHERE track = 'request'"), 12);
+}
+
+static void test_clock_moves(void **state)
+{
+    World *w = *state;
+    for (guint i = 0; i < 80; i++) {
+        w->slower = 1 + 0.1 * (1 - cos(i / 9.0));
+        request(w, i, NOTHING, TRUE);
+    }
+    judge(w);
+    assert_int_equal(findings(w, "run-clock-moves", "1"), 1);
+}
+
+/* The program reads between its requests, and the GPU is idle meanwhile. */
+static void test_reads_between(void **state)
+{
+    World *w = *state;
+    for (guint i = 0; i < 40; i++) {
+        CtTlEvent *e = fake_add(w->tl, CT_TL_RANGE, "decode frame 1", w->now, 20 * MS);
+        e->tid = w->tid;
+        w->now += 20 * MS;
+        request(w, i, NOTHING, FALSE);
+    }
+    judge(w);
+    assert_int_equal(findings(w, "run-input-bound", "number > 0.6"), 1);
+}
+
+/* Another GPU of the process is at work all the time: the one of the requests is idle all the
+ * same while its host sleeps. */
+static void test_idle_of_one_gpu(void **state)
+{
+    World *w = *state;
+    gint64 from = w->now;
+    for (guint i = 0; i < 60; i++)
+        request(w, i, i % 12 == 11 ? SLEEP : NOTHING, TRUE);
+    for (gint64 t = from; t < w->now; t += 90 * MS) {
+        guint64 link = ++w->tl->next;
+        CtTlEvent *e = fake_add(w->tl, CT_TL_CALL, "cudaLaunchKernel", t - 9 * US, 3 * US);
+        e->call = CT_TL_CALL_LAUNCH;
+        e->tid = 99;
+        e->correlation = link;
+        e = fake_add(w->tl, CT_TL_KERNEL, "other", t, 90 * MS);
+        e->device = 1;
+        e->stream = 7;
+        e->correlation = link;
+    }
+    judge(w);
+    leads(w, "slow-request-idle");
+}
+
+/* No two pieces of work alike, so no requests; tiny kernels, and launches that take the time. */
+static void test_without_requests(void **state)
+{
+    World *w = *state;
+    for (guint i = 0; i < 4000; i++) {
+        g_autofree char *name = g_strdup_printf("k_%u", g_rand_int_range(w->rand, 0, 100000));
+        call(w, CT_TL_CALL_LAUNCH, "cudaLaunchKernel", 3 * US);
+        kernel(w, name, 1 * US);
+        w->now += 2 * US;
+    }
+    judge(w);
+    assert_int_equal(number_of(w, "SELECT count(*) FROM span WHERE track = 'request'"), 0);
+    assert_int_equal(findings(w, "run-launch-bound", "1"), 1);
+}
 
 static void test_nothing(void **state)
 {
@@ -235,13 +374,36 @@ static void test_empty(void **state)
     assert_int_equal(number_of(w, "SELECT count(*) FROM span"), 0);
 }
 
+static void test_range_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        CtRangeKind kind;
+    } names[] = {
+        {"decode_frame", CT_RANGE_INPUT},    {"Preprocess", CT_RANGE_INPUT},
+        {"loadImage", CT_RANGE_INPUT},       {"disk-read", CT_RANGE_INPUT},
+        {"io", CT_RANGE_INPUT},              {"fetch batch 3", CT_RANGE_INPUT},
+        {"queue_wait", CT_RANGE_QUEUE},      {"WaitForBatch", CT_RANGE_QUEUE},
+        {"batching", CT_RANGE_QUEUE},        {"request", CT_RANGE_OTHER},
+        {"thread ready", CT_RANGE_OTHER},    {"load_weights", CT_RANGE_OTHER},
+        {"decoder layer 4", CT_RANGE_OTHER}, {"aten::_fused_read", CT_RANGE_OTHER},
+        {"", CT_RANGE_OTHER},                {"ratio", CT_RANGE_OTHER},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+        assert_int_equal(ct_digest_range_kind(names[i].name), names[i].kind);
+}
+
 int main(void)
 {
 #define TEST(id) cmocka_unit_test_setup_teardown(test_##id, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(alloc),   TEST(pageable),  TEST(sleep),         TEST(one_kernel), TEST(all_kernels),
         TEST(syncs),   TEST(held_up),   TEST(new_code),      TEST(stalled),    TEST(nothing),
-        TEST(parts_add_up), TEST(pattern), TEST(odd_events), TEST(empty),
+        TEST(parts_add_up), TEST(pattern), TEST(odd_events), TEST(empty), TEST(reads),
+        TEST(waits_for_batch), TEST(bursts), TEST(no_bursts), TEST(first_use),
+        TEST(first_is_like_others), TEST(sparse), TEST(clock_moves), TEST(reads_between),
+        TEST(idle_of_one_gpu), TEST(without_requests), TEST(range_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
