@@ -261,18 +261,38 @@ static void use(CtSteps *s, Graph *g)
     s->layers = g->layers;
 }
 
+typedef struct {
+    Graph *g;
+    CtBytes *bytes;
+    const char *path;
+    gboolean ok;
+    GError *error;
+} Reading;
+
+static void read_graph(gpointer data)
+{
+    Reading *r = data;
+    const guint8 *p = ct_bytes_data(r->bytes);
+    gsize i = 0, len = ct_bytes_len(r->bytes);
+    while (i < len && g_ascii_isspace((char)p[i]))
+        i++;
+    gboolean text = i < len && (p[i] == '{' || p[i] == '[');
+    r->ok = text ? read_layers(r->g, r->bytes, r->path, &r->error)
+                 : read_onnx(r->g, r->bytes, r->path, &r->error);
+}
+
 gboolean ct_steps_use_graph(CtSteps *s, const char *path, GError **error)
 {
     g_autoptr(CtBytes) bytes = ct_bytes_map(path, error);
     if (!bytes)
         return FALSE;
     Graph g = {g_ptr_array_new_with_free_func(node_free), names(), names(), names(), names()};
-    const guint8 *p = ct_bytes_data(bytes);
-    gsize i = 0;
-    while (i < ct_bytes_len(bytes) && g_ascii_isspace((char)p[i]))
-        i++;
-    gboolean text = i < ct_bytes_len(bytes) && (p[i] == '{' || p[i] == '[');
-    gboolean ok = text ? read_layers(&g, bytes, path, error) : read_onnx(&g, bytes, path, error);
+    Reading r = {&g, bytes, path, FALSE, NULL};
+    gboolean whole = ct_bytes_guard(read_graph, &r, error), ok = whole && r.ok;
+    if (!whole)
+        g_prefix_error(error, "%s: ", path);
+    else if (!ok)
+        g_propagate_error(error, r.error);
     if (ok) {
         index_outputs(&g);
         find_inputs(&g);

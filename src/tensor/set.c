@@ -343,12 +343,35 @@ static CtTensorSet *open_folder(const char *path, const CtReadOptions *options, 
     return g_steal_pointer(&set);
 }
 
+typedef struct {
+    CtBytes *bytes;
+    const char *path;
+    const CtReadOptions *options;
+    CtTensorSet *set;
+    GError *error;
+} Opening;
+
+static void read_file(gpointer data)
+{
+    Opening *o = data;
+    o->set = ct_tensor_set_read(o->bytes, o->path, o->options, &o->error);
+}
+
 CtTensorSet *ct_tensor_set_open(const char *path, const CtReadOptions *options, GError **error)
 {
     if (g_file_test(path, G_FILE_TEST_IS_DIR))
         return open_folder(path, options, error);
     g_autoptr(CtBytes) bytes = ct_bytes_map(path, error);
-    return bytes ? ct_tensor_set_read(bytes, path, options, error) : NULL;
+    Opening o = {bytes, path, options, NULL, NULL};
+    if (!bytes)
+        return NULL;
+    if (!ct_bytes_guard(read_file, &o, error)) {
+        g_prefix_error(error, "%s: ", path);
+        return NULL;
+    }
+    if (!o.set)
+        g_propagate_error(error, o.error);
+    return o.set;
 }
 
 void ct_tensor_set_free(CtTensorSet *set)

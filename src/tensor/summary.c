@@ -54,13 +54,27 @@ static void read_files(const char *line, const CtSummaryEntry *now, GHashTable *
     }
 }
 
+typedef struct {
+    const CtBytes *bytes;
+    char *text;
+} Copy;
+
+static void copy_text(gpointer data)
+{
+    Copy *c = data;
+    c->text = g_strndup((const char *)ct_bytes_data(c->bytes), ct_bytes_len(c->bytes));
+}
+
 GHashTable *ct_summary_read(const char *folder)
 {
     g_autofree char *path = g_build_filename(folder, "tensor_summary.json", NULL), *text = NULL;
     g_autoptr(CtBytes) bytes = ct_bytes_map(path, NULL);
     if (!bytes || ct_bytes_len(bytes) > MAX_SUMMARY || ct_bytes_len(bytes) == 0)
         return NULL;
-    text = g_strndup((const char *)ct_bytes_data(bytes), ct_bytes_len(bytes));
+    Copy copy = {bytes, NULL};
+    if (!ct_bytes_guard(copy_text, &copy, NULL))
+        return NULL;
+    text = copy.text;
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     GHashTable *out = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, entry_free);
     CtSummaryEntry now = {0};
