@@ -322,6 +322,10 @@ static void detail_line(State *st, CtStr s)
             return;
         /* The innermost frame of the CUDA API names the call. */
         call = ct_str_strip(ct_str_from(s, 11));
+        /* cuda-memcheck: "./app (cudaMalloc + 0x1f) [0x5a1f]" */
+        gssize old = ct_str_has(call, " + 0x") ? ct_str_find(call, " (cu") : -1;
+        if (old >= 0)
+            call = ct_str_from(call, (gsize)old + 2);
         if (ct_str_starts(call, "cuda") || ct_str_starts(call, "cu"))
             take(&st->call, ct_str_token(&call));
     }
