@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "recorder/cuda-abi.h"
@@ -364,6 +365,64 @@ static void misuse(void)
     work(2);
 }
 
+/* Private memory of this process in kB, or all of it. */
+static long resident(const char *field)
+{
+    char line[256];
+    long kb = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, field, strlen(field)) == 0)
+            kb = atol(line + strlen(field) + 1);
+    if (f)
+        fclose(f);
+    return kb;
+}
+
+static long seconds(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec;
+}
+
+static void *some_requests(void *arg)
+{
+    int *at = arg;
+    char name[64];
+    for (int i = 0; i < 50; i++, ++*at) {
+        CUdeviceptr p = 0, q = 0;
+        CUfunction f;
+        unsigned r = 0;
+        snprintf(name, sizeof name, "kernel_%d", *at);
+        if (*at < 3000)
+            r = p_function(&f, NULL, name);
+        r |= p_alloc_async(&p, 4096 + (size_t)(*at % 500) * 512, NULL) | p_alloc(&q, 1024);
+        launch();
+        r |= p_free(q) | p_free_async(p, NULL) | p_sync(NULL);
+        if (r)
+            printf("request %u\n", r);
+    }
+    return NULL;
+}
+
+/* Threads that come, serve and go for so many seconds: what grew after the first hundredth? */
+static void day(int n)
+{
+    long start = seconds(), early = 0, anon = 0;
+    int at = 0;
+    do {
+        pthread_t t;
+        if (pthread_create(&t, NULL, some_requests, &at) == 0)
+            pthread_join(t, NULL);
+        usleep(500);
+        anon = resident("RssAnon:");
+        if (!early && seconds() - start >= n / 100)
+            early = anon;
+    } while (seconds() - start < n);
+    fprintf(stderr, "requests %d grown %ld all %ld\n", at, anon - early, resident("VmRSS:"));
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "none", *how = getenv("HOST_BIND");
@@ -390,6 +449,8 @@ int main(int argc, char **argv)
         threads(n);
     else if (strcmp(mode, "crowd") == 0)
         crowd(n);
+    else if (strcmp(mode, "day") == 0)
+        day(n);
     else if (strcmp(mode, "address") == 0)
         addresses();
     else if (strcmp(mode, "clone") == 0)
