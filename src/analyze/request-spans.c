@@ -76,6 +76,7 @@ static void read_facts(CtEvidence *ev, CtRequestSet *s)
     } plain[] = {
         {"typical", &s->typical},         {"limit", &s->limit},
         {"time.pageable", &s->pageable},  {"time.gap", &s->gap},
+        {"time.stalled", &s->stalled},
         {"time.own", &s->own},            {"time.alloc-calls", &s->alloc_calls},
         {"time.sync-calls", &s->sync_calls},
         {"kernel-mean", &s->kernel_mean}, {"pageable-rate", &s->pageable_rate},

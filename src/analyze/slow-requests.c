@@ -163,30 +163,52 @@ typedef struct {
     Why why;
     guint stretches; /* in which these requests come, one soon after the other */
     double extra, part;
-    gboolean leads;
+    gboolean leads, bursts;
     guint first; /* those among the first requests */
 } Group;
 
-/* Something that comes and goes: most slow requests in a few stretches, nothing of the kind in the
- * typical request, and quiet before or after. */
-static gboolean in_bursts(const Group *g)
+#define MAX_STRETCHES 4096u
+
+/* Fixed distances of the stretches by the clock. By the number of requests they would be the
+ * program's own doing, so the clock must fit better, or several requests be hit at a time. */
+static gboolean on_a_clock(const double *at, const gint64 *index, guint n, double per,
+                           gboolean counted)
+{
+    double least = G_MAXDOUBLE, most = 0, fewest = G_MAXDOUBLE, many = 0;
+    for (guint i = 1; i < n; i++) {
+        least = MIN(least, at[i] - at[i - 1]);
+        most = MAX(most, at[i] - at[i - 1]);
+        fewest = MIN(fewest, (double)(index[i] - index[i - 1]));
+        many = MAX(many, (double)(index[i] - index[i - 1]));
+    }
+    if (n < 3 || least <= 0 || most > 1.25 * least)
+        return FALSE;
+    return per >= 2.5 || (counted && n >= 4 && most < 1.08 * least && many > 1.15 * fewest);
+}
+
+/* Something that comes and goes: nothing of the kind in the typical request, and most slow ones in
+ * a few stretches with quiet around, or in stretches at a fixed period. In order of time still. */
+static void find_stretches(Group *g)
 {
     const CtRequestSet *s = g->s;
     double usual = s->part[CT_RP_FOREIGN] + s->part[CT_RP_QUEUE];
-    return g->of->len >= 6 && g->of->len >= 4 * g->stretches && usual < 0.05 * s->typical &&
-           g->of->len * 2 < s->requests->len;
-}
-
-static guint count_stretches(const GArray *of)
-{
-    guint n = 0;
+    g_autofree double *at = g_new(double, MAX_STRETCHES);
+    g_autofree gint64 *index = g_new(gint64, MAX_STRETCHES);
     gint64 last = G_MININT64 / 2;
-    for (guint i = 0; i < of->len; i++) { /* in order of time still */
-        gint64 at = g_array_index(of, Judged, i).r->index;
-        n += at - last > 4;
-        last = at;
+    guint n = 0;
+    for (guint i = 0; i < g->of->len && n < MAX_STRETCHES; i++) {
+        const CtRequestSpan *r = g_array_index(g->of, Judged, i).r;
+        if (r->index - last > 4) {
+            at[n] = (double)r->t0;
+            index[n++] = r->index;
+        }
+        last = r->index;
     }
-    return n;
+    double per = (double)g->of->len / MAX(n, 1);
+    gboolean ranges = g_strcmp0(s->found_by, "range") == 0; /* else they cannot be counted */
+    g->stretches = n;
+    g->bursts = usual < 0.05 * s->typical && g->of->len * 2 < s->requests->len &&
+                ((g->of->len >= 6 && per >= 4) || on_a_clock(at, index, n, per, ranges));
 }
 
 static json_t *detail_of(const Group *g, const char **out_manner)
@@ -205,7 +227,7 @@ static json_t *detail_of(const Group *g, const char **out_manner)
     json_object_set_new(o, "pageable", json_boolean(r->pageable > 0.5 * MAX(copies, 1)));
     json_object_set_new(o, "one_gap", json_boolean(r->gap - s->gap > 0.5 * MAX(middle->extra, 1)));
     json_object_set_new(o, "stretches", json_integer((json_int_t)g->stretches));
-    json_object_set_new(o, "bursts", json_boolean(in_bursts(g)));
+    json_object_set_new(o, "bursts", json_boolean(g->bursts));
     json_object_set_new(o, "syncs", json_real(r->n[CT_RN_SYNCS]));
     json_object_set_new(o, "usual_syncs", json_real(s->n[CT_RN_SYNCS]));
     json_object_set_new(o, "allocs", json_real(r->n[CT_RN_ALLOCS]));
@@ -322,7 +344,8 @@ static Common common_of(const CtRequestSet *s, guint from)
 
 static gboolean paid_once(const CtRequestSet *s, const CtRequestSpan *r)
 {
-    return r->n[CT_RN_ALLOCS] > s->n[CT_RN_ALLOCS] || r->n[CT_RN_MODULES] > s->n[CT_RN_MODULES];
+    return (s->n[CT_RN_ALLOCS] < 1 && r->n[CT_RN_ALLOCS] > 0) ||
+           r->n[CT_RN_MODULES] > s->n[CT_RN_MODULES];
 }
 
 /* What is allocated or loaded by the first few requests and by no later one is the price of a
@@ -469,7 +492,7 @@ static void run_set(CtEvidence *ev, const CtRequestSet *s)
             lead = w;
     add_cold(ev, s, cold, sum);
     for (guint w = 0; w < N_WHY; w++) {
-        g[w].stretches = count_stretches(g[w].of);
+        find_stretches(&g[w]);
         g_array_sort(g[w].of, by_extra);
         g[w].leads = w == lead;
         if (g[w].of->len && enough(&g[w]) && g[w].extra > 0.1 * sum)

@@ -81,6 +81,13 @@ static void idle_gpu(CtEvidence *ev, const CtRequestSet *s, double wall)
             "%.0f waits for the GPU in a request of %.0f kernels; the GPU is idle for %.0f %% of "
             "it", s->n[CT_RN_SYNCS], kernels, 100 * idle / wall);
         add(ev, s, "run-sync-bound", idle / wall, text);
+    } else if (scattered && ranges && kernels > 0 && idle > 0.3 * wall && idle > 100e3 * kernels) {
+        /* Far more than a launch costs, also under a profiler. */
+        g_autofree char *gap = ct_human_ns(idle / kernels);
+        g_autofree char *text = g_strdup_printf(
+            "the GPU is idle for %.0f %% of a typical request, %s for each of %.0f kernels: the "
+            "host does other work between the launches", 100 * idle / wall, gap, kernels);
+        add(ev, s, "run-gpu-idle", idle / wall, text);
     } else if (scattered && kernels >= 20 && idle > 0.4 * wall && mean < 30e3) {
         g_autofree char *text = g_strdup_printf(
             "%.0f kernels of %s a request, and the GPU is idle between them for %.0f %% of it",
@@ -130,7 +137,7 @@ static void others(CtEvidence *ev, const CtRequestSet *s, double wall)
             "%.0f threads launch into one stream; %.0f %% of a typical request is work of others",
             s->threads, 100 * foreign);
         add(ev, s, "run-one-stream", foreign, text);
-    } else if (foreign > 0.3) {
+    } else if (foreign > 0.3 || (foreign > 0.1 && s->stalled > 0.1 * wall)) {
         g_autofree char *text = g_strdup_printf("the GPU works for others in %.0f %% of a typical "
                                                 "request", 100 * foreign);
         add(ev, s, "run-shared-gpu", foreign, text);

@@ -100,7 +100,7 @@ static void named_ranges(CtEvidence *ev, const Trace *t)
         add(ev, "run-input-bound", NULL, t->input, t->input_fact,
             json_pack("{s:s}", "range", t->input_name ? t->input_name : ""), text);
     }
-    if (t->queue > 0.5) {
+    if (t->queue > 0.3) {
         g_autofree char *text = g_strdup_printf(
             "the program waits for %.0f %% of the run in ranges such as \"%s\"", 100 * t->queue,
             t->queue_name ? t->queue_name : "");

@@ -48,7 +48,7 @@ CtRangeKind ct_digest_range_kind(const char *name)
     static const char *const input[] = {"load",  "loads", "loading", "loader", "read",  "reads",
                                         "reader", "io",    "input",   "inputs", "disk",  "file",
                                         "files",  "parse", "jpeg",    "mjpeg",  "imread", "demux",
-                                        "grab", NULL};
+                                        "grab", "camera", "rtsp", NULL};
     static const char *const input_begin[] = {"decod", "fetch",    "preproc", "dataload",
                                               "download", "ingest", "resiz", "tokeniz", "augment",
                                               "collat", NULL};
@@ -60,6 +60,9 @@ CtRangeKind ct_digest_range_kind(const char *name)
     static const char *const gpu[] = {"kernel", "gpu", "cuda", "stream", "event", "model", "weights",
                                       "engine", "attention", "decoder", "encoder", "token", "layer", "layers",
                                       "prefill", NULL};
+    static const char *const next[] = {"next", "get", NULL};
+    static const char *const item[] = {"batch", "frame", "frames", "sample", "samples", "item",
+                                       "image", "images", "data", NULL};
     static const char *const none[] = {NULL};
     /* Frameworks name operators so. */
     if (g_str_has_prefix(name, "aten::") || g_str_has_prefix(name, "autograd::") ||
@@ -73,7 +76,7 @@ CtRangeKind ct_digest_range_kind(const char *name)
     /* The decoder of a language model, the loading of weights: the GPU's own. */
     if (has(&w, gpu, none))
         return CT_RANGE_OTHER;
-    if (has(&w, input, input_begin) || (w.n == 2 && g_str_equal(w.word[0], "pre") &&
+    if (has(&w, input, input_begin) || (has(&w, next, none) && has(&w, item, none)) || (w.n == 2 && g_str_equal(w.word[0], "pre") &&
                                         g_str_has_prefix(w.word[1], "process")))
         return CT_RANGE_INPUT;
     return has(&w, wait, none) && w.n == 1 ? CT_RANGE_QUEUE : CT_RANGE_OTHER;
