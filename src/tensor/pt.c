@@ -2,13 +2,17 @@
 /* torch.save: a zip with one pickle of structure and one member for each storage. */
 #include <string.h>
 
-#include "tensor/pickle.h"
+#include "base/pytree.h"
 #include "tensor/reader.h"
 
 #define MAX_DEPTH 64u
+#define MAX_VISITS 4000000u /* shared lists within lists make more paths than there are nodes */
 
 typedef struct {
     CtTensorSet *set;
+    const CtPyTree *tree;
+    guint8 *open; /* by node: on the path to the root */
+    guint visits;
     CtBytes *bytes;
     const char *path, *prefix; /* "archive/" within the zip */
     GHashTable *members;       /* name -> CtZipMember, borrowed */
@@ -16,12 +20,22 @@ typedef struct {
     guint foreign; /* calls that are not PyTorch's own */
 } Reader;
 
-static gboolean is(const CtPickleNode *n, const char *module_and_name)
+static gboolean is(const Reader *r, CtPyNode n, const char *module, const char *name)
 {
-    return n && n->type == CT_PICKLE_GLOBAL && g_str_equal(n->text, module_and_name);
+    return ct_py_type(r->tree, n) == CT_PY_GLOBAL &&
+           ct_py_is(r->tree, ct_py_kid(r->tree, n, 0), module) &&
+           ct_py_is(r->tree, ct_py_kid(r->tree, n, 1), name);
 }
 
-static gboolean storage_dtype(const CtPickleNode *type, CtDtype *out)
+/* At most 1 KiB, as valid UTF-8. */
+static char *text_of(const Reader *r, CtPyNode n)
+{
+    gsize len;
+    const char *chars = ct_py_chars(r->tree, n, &len);
+    return g_utf8_make_valid(chars, (gssize)MIN(len, (gsize)1024));
+}
+
+static gboolean storage_dtype(const Reader *r, CtPyNode type, CtDtype *out)
 {
     static const struct {
         const char *name;
@@ -32,24 +46,21 @@ static gboolean storage_dtype(const CtPickleNode *type, CtDtype *out)
                  {"ShortStorage", CT_I16},        {"CharStorage", CT_I8},
                  {"ByteStorage", CT_U8},          {"BoolStorage", CT_BOOL},
                  {"ComplexFloatStorage", CT_C64}, {"ComplexDoubleStorage", CT_C128}};
-    const char *name = type && type->type == CT_PICKLE_GLOBAL ? strchr(type->text, ' ') : NULL;
+    CtPyNode name = ct_py_type(r->tree, type) == CT_PY_GLOBAL ? ct_py_kid(r->tree, type, 1) : 0;
     for (gsize i = 0; name && i < G_N_ELEMENTS(known); i++)
-        if (g_str_equal(name + 1, known[i].name))
+        if (ct_py_is(r->tree, name, known[i].name))
             return *out = known[i].dtype, TRUE;
     return FALSE;
 }
 
-static gboolean ints(const CtPickleNode *list, guint *n, gint64 *out)
+static gboolean ints(const Reader *r, CtPyNode list, guint *n, gint64 *out)
 {
-    if (!list || !list->kids || list->kids->len > CT_TENSOR_MAX_RANK)
+    if (ct_py_type(r->tree, list) != CT_PY_LIST || ct_py_count(r->tree, list) > CT_TENSOR_MAX_RANK)
         return FALSE;
-    *n = list->kids->len;
-    for (guint i = 0; i < *n; i++) {
-        const CtPickleNode *k = list->kids->pdata[i];
-        if (k->type != CT_PICKLE_INT)
+    *n = 0;
+    for (CtPyIter it = ct_py_iter(r->tree, list); ct_py_next(r->tree, &it);)
+        if (!ct_py_whole(r->tree, it.value, &out[(*n)++]))
             return FALSE;
-        out[i] = k->number;
-    }
     return TRUE;
 }
 
@@ -122,45 +133,49 @@ static CtBytes *storage_bytes(Reader *r, const char *key, gsize *offset, gsize *
     return b;
 }
 
-static CtTensor *make_tensor(Reader *r, const CtPickleNode *args, const char *name,
-                             const char *place, GError **error)
+static CtTensor *make_tensor(Reader *r, CtPyNode args, const char *name, const char *place,
+                             GError **error)
 {
-    const CtPickleNode *storage = ct_pickle_kid(ct_pickle_kid(args, 0), 0),
-                       *first = ct_pickle_kid(args, 1), *key = ct_pickle_kid(storage, 2);
+    const CtPyTree *tree = r->tree;
+    CtPyNode storage = ct_py_kid(tree, ct_py_kid(tree, args, 0), 0),
+             key = ct_py_kid(tree, storage, 2);
+    gint64 first;
     guint rank, n_strides;
     gint64 dims[CT_TENSOR_MAX_RANK], strides[CT_TENSOR_MAX_RANK];
     CtDtype dtype;
-    if (!key || !key->text || !first || first->type != CT_PICKLE_INT || first->number < 0 ||
-        !ints(ct_pickle_kid(args, 2), &rank, dims) ||
-        !ints(ct_pickle_kid(args, 3), &n_strides, strides) || n_strides != rank ||
+    if (ct_py_type(tree, key) != CT_PY_TEXT ||
+        !ct_py_whole(tree, ct_py_kid(tree, args, 1), &first) || first < 0 ||
+        !ints(r, ct_py_kid(tree, args, 2), &rank, dims) ||
+        !ints(r, ct_py_kid(tree, args, 3), &n_strides, strides) || n_strides != rank ||
         !sane_strides(rank, dims, strides)) {
         ct_tensor_bad(error, place, 0, "its description in the pickle makes no sense");
         return NULL;
     }
-    if (!storage_dtype(ct_pickle_kid(storage, 1), &dtype)) {
+    if (!storage_dtype(r, ct_py_kid(tree, storage, 1), &dtype)) {
         ct_tensor_bad(error, place, 0, "storage type is not supported");
         return NULL;
     }
     gsize offset, len;
-    g_autoptr(CtBytes) bytes = storage_bytes(r, key->text, &offset, &len, place, error);
+    g_autofree char *member = text_of(r, key);
+    g_autoptr(CtBytes) bytes = storage_bytes(r, member, &offset, &len, place, error);
     if (!bytes)
         return NULL;
     guint esize = ct_dtype_bits(dtype) / 8;
     guint64 n;
     gsize size;
     if (!ct_tensor_size(dtype, rank, dims, (gsize)1 << 46, &n, &size) ||
-        (guint64)first->number > len / esize) {
+        (guint64)first > len / esize) {
         ct_tensor_bad(error, place, offset, "shape or offset does not fit into its storage");
         return NULL;
     }
     CtTensor *t;
     if (contiguous(rank, dims, strides) || n == 0) {
-        gsize skip = (gsize)first->number * esize;
+        gsize skip = (gsize)first * esize;
         t = ct_tensor_over(bytes, offset + skip, len - skip, dtype, rank, dims, name, place, error);
     } else {
         /* A view may repeat elements (expand), but not so often that it is a bomb. */
         g_autoptr(CtBytes) copy = n / 64 <= len ? gather(ct_bytes_data(bytes) + offset, len, esize,
-                                                         rank, dims, strides, first->number, n)
+                                                         rank, dims, strides, first, n)
                                                 : NULL;
         if (!copy) {
             ct_tensor_bad(error, place, offset, "strides lead outside its storage");
@@ -173,9 +188,9 @@ static CtTensor *make_tensor(Reader *r, const CtPickleNode *args, const char *na
     return t;
 }
 
-static void walk(Reader *r, CtPickleNode *n, const char *name, guint depth);
+static void walk(Reader *r, CtPyNode n, const char *name, guint depth);
 
-static void walk_tensor(Reader *r, const CtPickleNode *args, const char *name)
+static void walk_tensor(Reader *r, CtPyNode args, const char *name)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *place = g_strdup_printf("%s:%s", r->path, name);
@@ -189,32 +204,44 @@ static void walk_tensor(Reader *r, const CtPickleNode *args, const char *name)
         ct_tensor_set_broken(r->set, name, place, "%s", error->message);
 }
 
-static void walk_call(Reader *r, CtPickleNode *n, const char *name, guint depth)
+/* Told, so that nobody wonders why such a value is missing. */
+static void note_foreign(Reader *r, CtPyNode function)
 {
-    const CtPickleNode *f = ct_pickle_kid(n, 0);
-    CtPickleNode *args = ct_pickle_kid(n, 1);
-    if (is(f, "torch._utils _rebuild_tensor_v2") || is(f, "torch._utils _rebuild_tensor")) {
+    if (ct_py_type(r->tree, function) != CT_PY_GLOBAL)
+        return;
+    g_autofree char *module = text_of(r, ct_py_kid(r->tree, function, 0)),
+                    *name = text_of(r, ct_py_kid(r->tree, function, 1));
+    if (!g_str_has_prefix(module, "torch") && !g_str_equal(module, "collections") &&
+        r->foreign++ < 3)
+        ct_tensor_set_note(r->set, "%s asks to call %s.%s: read as data, not called", r->path,
+                           module, name);
+}
+
+static void walk_call(Reader *r, CtPyNode n, const char *name, guint depth)
+{
+    const CtPyTree *tree = r->tree;
+    CtPyNode f = ct_py_kid(tree, n, 0), args = ct_py_kid(tree, n, 1),
+             first = ct_py_kid(tree, args, 0);
+    if (is(r, f, "torch._utils", "_rebuild_tensor_v2") ||
+        is(r, f, "torch._utils", "_rebuild_tensor")) {
         walk_tensor(r, args, name);
         return;
     }
-    if (is(f, "torch._utils _rebuild_parameter") ||
-        is(f, "torch._utils _rebuild_parameter_with_state")) {
-        if (ct_pickle_kid(args, 0))
-            walk(r, ct_pickle_kid(args, 0), name, depth);
+    if (is(r, f, "torch._utils", "_rebuild_parameter") ||
+        is(r, f, "torch._utils", "_rebuild_parameter_with_state")) {
+        walk(r, first, name, depth);
         return;
     }
-    if (is(f, "torch._tensor _rebuild_from_type_v2") &&
-        is(ct_pickle_kid(args, 0), "torch._utils _rebuild_tensor_v2")) {
-        walk_tensor(r, ct_pickle_kid(args, 2), name);
+    if (is(r, f, "torch._tensor", "_rebuild_from_type_v2") &&
+        is(r, first, "torch._utils", "_rebuild_tensor_v2")) {
+        walk_tensor(r, ct_py_kid(tree, args, 2), name);
         return;
     }
-    if (f && f->type == CT_PICKLE_GLOBAL && !g_str_has_prefix(f->text, "torch") &&
-        !g_str_has_prefix(f->text, "collections ") && r->foreign++ < 3) {
-        g_autofree char *dotted = g_strdelimit(g_strdup(f->text), " ", '.');
-        ct_tensor_set_note(r->set, "%s asks to call %s: read as data, not called", r->path, dotted);
-    }
-    for (guint i = 1; n->kids && i < n->kids->len; i++)
-        walk(r, n->kids->pdata[i], name, depth);
+    note_foreign(r, f);
+    CtPyIter it = ct_py_iter_kids(tree, n);
+    ct_py_next(tree, &it); /* the function */
+    while (ct_py_next(tree, &it))
+        walk(r, it.value, name, depth);
 }
 
 /* Modules keep their parts in dictionaries that names elsewhere do not show. */
@@ -231,41 +258,75 @@ static char *below(const char *name, const char *key)
     return *name ? g_strdup_printf("%.2048s.%.512s", name, key) : g_strndup(key, 512);
 }
 
-static void walk(Reader *r, CtPickleNode *n, const char *name, guint depth)
+static void walk_entry(Reader *r, CtPyNode key, CtPyNode value, const char *name, guint depth)
 {
-    if (depth > MAX_DEPTH || n->open || r->set->items->len >= CT_MAX_TENSORS)
-        return;
-    n->open = TRUE;
-    if (n->type == CT_PICKLE_CALL) {
-        gboolean ordered = is(ct_pickle_kid(n, 0), "collections OrderedDict");
-        /* An OrderedDict is called empty and then filled: its items follow function and arguments.
-         */
-        for (guint i = 2; ordered && i + 1 < n->kids->len; i += 2) {
-            const CtPickleNode *key = n->kids->pdata[i];
-            if (key->type != CT_PICKLE_TEXT)
-                break;
-            g_autofree char *inner = below(name, key->text);
-            walk(r, n->kids->pdata[i + 1], inner, depth + 1);
+    gint64 number;
+    g_autofree char *word = ct_py_type(r->tree, key) == CT_PY_TEXT ? text_of(r, key)
+                            : ct_py_whole(r->tree, key, &number)
+                                ? g_strdup_printf("%" G_GINT64_FORMAT, number)
+                                : g_strdup("?");
+    g_autofree char *inner = below(name, word);
+    walk(r, value, inner, depth);
+}
+
+/* An OrderedDict is called empty and then filled: its items follow function and arguments. */
+static void walk_ordered(Reader *r, CtPyNode n, const char *name, guint depth)
+{
+    CtPyIter it = ct_py_iter_kids(r->tree, n);
+    ct_py_next(r->tree, &it);
+    ct_py_next(r->tree, &it);
+    it.dict = TRUE;
+    while (ct_py_next(r->tree, &it) && ct_py_type(r->tree, it.key) == CT_PY_TEXT)
+        walk_entry(r, it.key, it.value, name, depth);
+}
+
+static void walk_inside(Reader *r, CtPyNode n, const char *name, guint depth)
+{
+    CtPyType type = ct_py_type(r->tree, n);
+    guint i = 0;
+    if (type == CT_PY_CALL && is(r, ct_py_kid(r->tree, n, 0), "collections", "OrderedDict"))
+        walk_ordered(r, n, name, depth);
+    else if (type == CT_PY_CALL)
+        walk_call(r, n, name, depth);
+    for (CtPyIter it = ct_py_iter(r->tree, n); ct_py_next(r->tree, &it); i++) {
+        if (type == CT_PY_DICT) {
+            walk_entry(r, it.key, it.value, name, depth);
+            continue;
         }
-        if (!ordered)
-            walk_call(r, n, name, depth + 1);
-    } else if (n->type == CT_PICKLE_DICT) {
-        for (guint i = 0; i + 1 < n->kids->len; i += 2) {
-            const CtPickleNode *key = n->kids->pdata[i];
-            g_autofree char *word = key->type == CT_PICKLE_TEXT ? g_strdup(key->text)
-                                    : key->type == CT_PICKLE_INT
-                                        ? g_strdup_printf("%" G_GINT64_FORMAT, key->number)
-                                        : g_strdup("?");
-            g_autofree char *inner = below(name, word);
-            walk(r, n->kids->pdata[i + 1], inner, depth + 1);
-        }
-    } else if (n->type == CT_PICKLE_LIST || n->type == CT_PICKLE_TUPLE) {
-        for (guint i = 0; i < n->kids->len; i++) {
-            g_autofree char *word = g_strdup_printf("%u", i), *inner = below(name, word);
-            walk(r, n->kids->pdata[i], inner, depth + 1);
-        }
+        g_autofree char *word = g_strdup_printf("%u", i), *inner = below(name, word);
+        walk(r, it.value, inner, depth);
     }
-    n->open = FALSE;
+}
+
+static void walk(Reader *r, CtPyNode n, const char *name, guint depth)
+{
+    if (n == 0 || depth > MAX_DEPTH || r->open[n] || r->set->items->len >= CT_MAX_TENSORS ||
+        r->visits++ >= MAX_VISITS)
+        return;
+    r->open[n] = TRUE;
+    walk_inside(r, n, name, depth + 1);
+    r->open[n] = FALSE;
+}
+
+static gboolean read_structure(Reader *r, const guint8 *data, gsize len, GError **error)
+{
+    const char *why;
+    gsize at;
+    g_autoptr(CtPyTree) tree = ct_py_read_pickle(data, len, &why, &at);
+    if (!tree)
+        return ct_tensor_bad(error, r->path, at, "%s (opcode 0x%02x)", why,
+                             at < len ? data[at] : 0);
+    g_autofree guint8 *open = g_new0(guint8, ct_py_nodes(tree));
+    r->tree = tree;
+    r->open = open;
+    walk(r, ct_py_root(tree), "", 0);
+    r->tree = NULL;
+    if (r->visits >= MAX_VISITS)
+        ct_tensor_set_note(r->set,
+                           "%s: its lists refer to each other so often that not all of it was "
+                           "looked at",
+                           r->path);
+    return TRUE;
 }
 
 gboolean ct_read_pt(CtTensorSet *set, CtBytes *bytes, const char *path, GPtrArray *members,
@@ -284,7 +345,7 @@ gboolean ct_read_pt(CtTensorSet *set, CtBytes *bytes, const char *path, GPtrArra
                              "the archive holds neither arrays nor a PyTorch pickle");
     g_autofree char *prefix = g_strndup(pickle->name, strlen(pickle->name) - strlen("data.pkl"));
     g_autofree char *order = g_strdup_printf("%sbyteorder", prefix);
-    Reader r = {set, bytes, path, prefix, by_name, FALSE, 0};
+    Reader r = {.set = set, .bytes = bytes, .path = path, .prefix = prefix, .members = by_name};
     const CtZipMember *byteorder = g_hash_table_lookup(by_name, order);
     if (byteorder && byteorder->method == 0 && byteorder->packed == 3)
         r.big_endian = memcmp(ct_bytes_data(bytes) + byteorder->offset, "big", 3) == 0;
@@ -295,12 +356,9 @@ gboolean ct_read_pt(CtTensorSet *set, CtBytes *bytes, const char *path, GPtrArra
     if (!text)
         return FALSE;
     gboolean packed = pickle->method == 8;
-    g_autoptr(CtPickle) root =
-        ct_pickle_read(ct_bytes_data(text) + (packed ? 0 : pickle->offset),
-                       packed ? (gsize)pickle->size : pickle->packed, path, error);
-    if (!root)
+    if (!read_structure(&r, ct_bytes_data(text) + (packed ? 0 : pickle->offset),
+                        packed ? (gsize)pickle->size : pickle->packed, error))
         return FALSE;
-    walk(&r, root->root, "", 0);
     if (set->items->len == 0)
         return ct_tensor_bad(error, path, 0, "the pickle holds no tensors");
     return TRUE;

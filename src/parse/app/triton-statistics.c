@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "parse/common/scan.h"
-#include "parse/dump/pickle.h"
+#include "parse/dump/py-values.h"
 
 #define MAX_MODELS 1000u
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "parse/dump/pickle.h"
+#include "parse/dump/py-values.h"
 
 #define MAX_DEVICES 64
 #define MAX_SAMPLES_OF_DEVICE 20000u
@@ -320,7 +320,7 @@ static void document(const char *data, gsize len, guint first_line, CtEmit *emit
 {
     const char *why;
     g_autoptr(CtPyTree) t = len > 1 && (guint8)data[0] == 0x80
-                                ? ct_py_read_pickle((const guint8 *)data, len, &why)
+                                ? ct_py_read_pickle((const guint8 *)data, len, &why, NULL)
                                 : ct_py_read_json(data, len, &why);
     if (!t)
         ct_emit_status(emit, CT_FAILED, why);

@@ -2,7 +2,7 @@
 /* dcgmi: results of its diagnostic as text and as JSON, and the columns of dmon. */
 #include <string.h>
 
-#include "parse/dump/pickle.h"
+#include "parse/dump/py-values.h"
 #include "parse/gpu/gpu-parsers.h"
 
 #define MAX_COLUMNS 40

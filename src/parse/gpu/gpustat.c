@@ -2,7 +2,7 @@
 /* gpustat: one line a GPU, also repeated (-i), and its --json. */
 #include <string.h>
 
-#include "parse/dump/pickle.h"
+#include "parse/dump/py-values.h"
 #include "parse/gpu/gpu-parsers.h"
 
 #define MAX_GPUS 1024
