@@ -20,10 +20,10 @@
 /* "sm_90a", "compute_90" and "9.0" as the table writes it. */
 #define SM "'sm_' || CASE WHEN instr(?1, '.') > 0 THEN replace(?1, '.', '') " \
            "ELSE CAST(substr(?1, instr(?1, '_') + 1) AS INTEGER) END"
-/* 570.26 is older than 570.124.06. */
+/* 570.26 is older than 570.124.06; the third part always has two digits. */
 #define OLDEST                                                \
     "CAST(min_driver AS INTEGER), "                           \
-    "CAST(substr(min_driver, instr(min_driver, '.') + 1) AS INTEGER) LIMIT 1"
+    "CAST(substr(min_driver, instr(min_driver, '.') + 1) AS INTEGER), min_driver LIMIT 1"
 /* "R35.4.1" */
 #define RELEASE "ltrim(?1, 'Rr')"
 
