@@ -314,6 +314,10 @@ gboolean ct_cut_title(const char *line, gsize len, CtCut *out)
     if (len < 4 || len > MAX_TITLE || !strchr("=-#*>", line[0]) ||
         !title_frame(line, len, &frame) || !title_text(line, len, &frame, &text, &n))
         return FALSE;
+    /* compute-sanitizer begins each line of a report like that; only its banner is a title. */
+    if (line[0] == '=' && frame.lead == 9 && frame.tail == 0 &&
+        !ct_text_starts(text, n, "COMPUTE-SANITIZER") && !ct_text_starts(text, n, "CUDA-MEMCHECK"))
+        return FALSE;
     if (ct_text_starts(text, n, "$ ")) {
         text += 2;
         n -= 2;
