@@ -27,7 +27,8 @@ static void marks(CtLive *live)
         "/usr/bin/nvidia-persistenced", "/usr/bin/nvidia-cuda-mps-control",
         "/lib/systemd/system/nvidia-*.service", "/etc/systemd/system/multi-user.target.wants/nv*",
         "/etc/systemd/system/multi-user.target.wants/dcgm*", "/usr/share/nvidia/nvswitch/*",
-        "/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk"};
+        "/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk",
+        "/proc/driver/nvidia-nvswitch/devices/*"};
     ct_live_begin(live, "marks of GPU daemons", "ls /run/nvidia*");
     for (gsize i = 0; i < G_N_ELEMENTS(patterns); i++) {
         g_autoptr(GPtrArray) all = ct_live_glob(live, patterns[i]);

@@ -174,7 +174,10 @@ gboolean ct_value_software(const CtValues *v, const CtValue *of)
         return TRUE;
     }
     if (strcmp(of->value, "exists") == 0) {
-        ct_value_text(v, of, of->path, "file.exists", "yes");
+        if (g_str_has_prefix(of->path, "/proc/driver/nvidia-nvswitch/devices/"))
+            ct_value_number(v, of, of->path, "nvswitch.count", 1, "1");
+        else
+            ct_value_text(v, of, of->path, "file.exists", "yes");
         return TRUE;
     }
     return FALSE;
