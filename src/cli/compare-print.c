@@ -33,11 +33,9 @@ static gboolean print_table(const CtSheetBlock *b)
 
 gboolean ct_compare_print_sheet(const CtSheet *sheet)
 {
-    static const char *const begin[] = {[CT_SHEET_HEADING] = "\n",
-                                        [CT_SHEET_TEXT] = "",
-                                        [CT_SHEET_ITEM] = "  ",
-                                        [CT_SHEET_SUB] = "    ",
-                                        [CT_SHEET_CODE] = ""};
+    static const char *const begin[] = {
+        [CT_SHEET_HEADING] = "\n", [CT_SHEET_TEXT] = "", [CT_SHEET_ITEM] = "  ",
+        [CT_SHEET_SUB] = "    ",   [CT_SHEET_CODE] = "", [CT_SHEET_TABLE] = ""};
     gboolean ok = TRUE;
     for (guint i = 0; i < sheet->blocks->len; i++) {
         const CtSheetBlock *b = sheet->blocks->pdata[i];
