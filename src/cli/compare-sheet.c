@@ -270,7 +270,7 @@ static void add_details(CtSheet *sheet, const CtSteps *s, const CtComparePrint *
     guint details = 0, most = p->all ? G_MAXUINT : DETAILED;
     for (guint i = 0; i < s->steps->len && details < most; i++) {
         const CtStep *step = s->steps->pdata[i];
-        if (step->compared && step->c.pass && !p->full)
+        if (step->compared && (!p->ref || (step->c.pass && !p->full)))
             continue;
         if (details++ == 0)
             ct_sheet_add(sheet, CT_SHEET_HEADING, ct_msg(sheet->lang, CT_MSG_CMP_DETAILS));
@@ -374,11 +374,10 @@ CtSheet *ct_compare_sheet(const CtSteps *s, const CtComparePrint *p)
     g_autofree char *title = p->ref ? ct_msgf(p->lang, CT_MSG_CMP_TITLE, p->ref, p->test, NULL)
                                     : ct_msgf(p->lang, CT_MSG_CMP_TITLE_ALONE, p->test, NULL);
     CtSheet *sheet = ct_sheet_new(p->lang, title);
-    if (p->ref) {
+    if (p->ref)
         add_table(sheet, s, p);
-        add_details(sheet, s, p);
-    }
-    if (p->first_bad) {
+    add_details(sheet, s, p); /* without a reference: what could not be read */
+    if (p->first_bad && s->n_compared) {
         if (p->ref)
             add_growth(sheet, s);
         add_located(sheet, s, p);
