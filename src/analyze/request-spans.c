@@ -9,7 +9,7 @@ const char *const ct_request_parts[CT_N_RP] = {
     "sync", "launch", "module", "call", "os", "host", "queue", "input",
 };
 static const char *const counts[CT_N_RN] = {"kernels", "launches", "syncs",  "allocs",
-                                            "copies",  "modules",  "fresh", "hits"};
+                                            "copies",  "modules",  "fresh", "hits", "tiny"};
 
 static void set_free(gpointer data)
 {

@@ -14,7 +14,7 @@ extern const char *const ct_request_parts[CT_N_RP];
 
 typedef enum {
     CT_RN_KERNELS, CT_RN_LAUNCHES, CT_RN_SYNCS, CT_RN_ALLOCS, CT_RN_COPIES, CT_RN_MODULES,
-    CT_RN_FRESH, CT_RN_HITS, CT_N_RN
+    CT_RN_FRESH, CT_RN_HITS, CT_RN_TINY, CT_N_RN
 } CtRequestCount;
 
 typedef struct {

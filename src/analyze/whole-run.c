@@ -38,12 +38,13 @@ static void add(CtEvidence *ev, const CtRequestSet *s, const char *kind, double 
                 const char *text)
 {
     double wall = s->typical;
-    json_t *o = json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "request",
+    json_t *o = json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:f}", "request",
                           s->name ? s->name : "", "n", (json_int_t)s->total, "typical_ns", wall,
                           "share", share, "kernels", s->n[CT_RN_KERNELS], "syncs",
                           s->n[CT_RN_SYNCS], "allocs", s->n[CT_RN_ALLOCS], "kernel_mean_ns",
                           own_mean(s), "busy", s->part[CT_RP_KERNEL] / wall, "rate",
-                          s->pageable_rate, "outliers", has_reason(ev, s));
+                          s->pageable_rate, "outliers", has_reason(ev, s), "tiny",
+                          s->n[CT_RN_TINY] / MAX(s->n[CT_RN_KERNELS], 1));
     char *detail = json_dumps(o, JSON_COMPACT);
     json_decref(o);
     const CtRequestSpan *middle = &g_array_index(s->requests, CtRequestSpan, s->requests->len / 2);

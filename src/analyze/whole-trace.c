@@ -15,7 +15,7 @@
 
 typedef struct {
     gint64 section, fact; /* fact is the row that a finding cites */
-    double requests, span, kernels, launches, syncs, allocs, pageable, kernel_mean, busy, rate;
+    double requests, span, kernels, tiny, launches, syncs, allocs, pageable, kernel_mean, busy, rate;
     double alloc, copy_call, sync, launch, call;
     double input, queue; /* shares of the run */
     gint64 input_fact, queue_fact;
@@ -43,14 +43,14 @@ static gboolean read_trace(CtEvidence *ev, gint64 section, Trace *t)
         double *to;
     } plain[] = {
         {"requests", &t->requests},         {"run.span", &t->span},
-        {"run.kernels", &t->kernels},       {"run.launches", &t->launches},
-        {"run.syncs", &t->syncs},           {"run.allocs", &t->allocs},
-        {"run.pageable", &t->pageable},     {"run.kernel-mean", &t->kernel_mean},
-        {"run.busy", &t->busy},                 {"pageable-rate", &t->rate},
-        {"run.part.alloc", &t->alloc},      {"run.part.copy-call", &t->copy_call},
-        {"run.part.sync", &t->sync},        {"run.part.launch", &t->launch},
-        {"run.part.call", &t->call},        {"named.input", &t->input},
-        {"named.queue", &t->queue},
+        {"run.kernels", &t->kernels},       {"run.tiny", &t->tiny},
+        {"run.launches", &t->launches},     {"run.syncs", &t->syncs},
+        {"run.allocs", &t->allocs},         {"run.pageable", &t->pageable},
+        {"run.kernel-mean", &t->kernel_mean}, {"run.busy", &t->busy},
+        {"pageable-rate", &t->rate},        {"run.part.alloc", &t->alloc},
+        {"run.part.copy-call", &t->copy_call}, {"run.part.sync", &t->sync},
+        {"run.part.launch", &t->launch},    {"run.part.call", &t->call},
+        {"named.input", &t->input},         {"named.queue", &t->queue},
     };
     while (sqlite3_step(st) == SQLITE_ROW) {
         const char *key = (const char *)sqlite3_column_text(st, 0);
@@ -112,10 +112,10 @@ static void named_ranges(CtEvidence *ev, const Trace *t)
 
 static json_t *numbers(const Trace *t, double share)
 {
-    return json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "n", 0, "share", share,
+    return json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:f}", "n", 0, "share", share,
                      "kernels", t->kernels, "syncs", t->syncs, "allocs", t->allocs,
                      "kernel_mean_ns", t->kernel_mean, "busy", t->busy, "rate", t->rate, "outliers",
-                     0);
+                     0, "tiny", t->tiny / MAX(t->kernels, 1));
 }
 
 /* The parts are the time in which the GPU is idle and a launching thread is in such a call. */

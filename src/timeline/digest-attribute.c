@@ -240,12 +240,14 @@ static void on_kernel(CtDigest *d, const CtTlEvent *e, gint at, gint host)
     if (e->t0 >= ct_digest_middle(d)) {
         d->late_kernels++;
         d->late_kernel_ns += ns;
+        d->late_tiny += ns < CT_DG_TINY;
     }
     if (at >= 0) {
         CtRequest *r = request(d, (guint)at);
         if (r->kernels++ == 0)
             r->device = (gint16)CLAMP(e->device, -1, G_MAXINT16);
         r->own_ns += (float)ns;
+        r->tiny += ns < CT_DG_TINY;
         if (p && p->first == e->t0)
             r->fresh++;
         if (p && p->n >= 8) {

@@ -44,12 +44,12 @@ static double take_part(const CtRequest *r, guint which)
 }
 
 static const char *const counts[] = {"kernels", "launches", "syncs",  "allocs",
-                                     "copies",  "modules",  "fresh", "hits"};
+                                     "copies",  "modules",  "fresh", "hits", "tiny"};
 
 static double take_count(const CtRequest *r, guint which)
 {
     const guint32 n[] = {r->kernels, r->launches, r->syncs, r->allocs,
-                         r->copies,  r->modules,  r->fresh, r->hits};
+                         r->copies,  r->modules,  r->fresh, r->hits, r->tiny};
     return n[which];
 }
 
@@ -316,6 +316,7 @@ static void add_whole(CtDigest *d)
     fact(d, "run.busy", NULL, ct_busy_within(&d->all, middle, to) / half);
     fact(d, "run.kernels", NULL, (double)d->late_kernels);
     fact(d, "run.kernel-mean", NULL, d->late_kernel_ns / (double)d->late_kernels);
+    fact(d, "run.tiny", NULL, (double)d->late_tiny);
     fact(d, "run.launches", NULL, (double)d->n_launches);
     fact(d, "run.syncs", NULL, (double)d->n_syncs);
     fact(d, "run.allocs", NULL, (double)d->n_allocs);

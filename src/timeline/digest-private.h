@@ -11,6 +11,7 @@
 #define CT_DG_MAX_BLOCKS 400000u
 #define CT_DG_MAX_LINKS 12000000u
 #define CT_DG_MAX_DEVICES 16u
+#define CT_DG_TINY 3000 /* ns; no launch is so fast, so these cannot keep a GPU at work */
 
 /* Where the time of a request goes; the parts add up to its wall time. What the host does counts
  * only while the GPU is idle: else it is hidden. */
@@ -43,6 +44,7 @@ typedef struct {
     float known_ns, usual_ns; /* kernels that run often: their time, and what they usually take */
     double bytes[3];
     guint32 kernels, launches, syncs, allocs, copies, modules, fresh, fresh_shapes, hits;
+    guint32 tiny; /* kernels shorter than CT_DG_TINY */
     guint32 devices; /* a bit for each that it launches on; only where there are several */
     gint16 device;   /* of its first kernel; -1 is unknown */
     guint8 slow, reference;
@@ -137,7 +139,7 @@ typedef struct {
     /* the run without requests: idle GPU by what the launching threads do, calls, named ranges */
     double run_part[CT_N_PARTS], named_ns[CT_N_RANGE_KINDS], named_most[CT_N_RANGE_KINDS];
     guint32 named_group[CT_N_RANGE_KINDS]; /* the name with the most of it; 0 for none */
-    guint64 n_launches, n_syncs, n_allocs, late_kernels; /* these of the second half */
+    guint64 n_launches, n_syncs, n_allocs, late_kernels, late_tiny; /* these of the second half */
     double late_kernel_ns, late_pageable_ns;
     GHashTable *named;  /* tid -> until when a range of each kind lasts */
     guint8 *group_kind; /* CtRangeKind by group - 1 */
