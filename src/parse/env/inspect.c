@@ -87,6 +87,8 @@ static void state_facts(const Text *t, json_t *root, const char *subject, CtEmit
 static gboolean one_container(const Text *t, json_t *root, CtEmit *emit, gboolean alone)
 {
     json_t *config = json_object_get(root, "Config"), *host = json_object_get(root, "HostConfig");
+    if (!host && json_object_get(root, "ShmSize"))
+        host = root;
     json_t *entry;
     size_t i;
     char gpus[64], subject[140], shm[32];
@@ -200,7 +202,8 @@ static int sniff(const CtSniff *sniff)
     CtStr first = ct_sniff_first(sniff);
     if (!first.n || (first.p[0] != '[' && first.p[0] != '{'))
         return 0;
-    if (ct_sniff_has(sniff, "\"HostConfig\"") ||
+    /* --format '{{json .HostConfig}}' prints the inner object alone. */
+    if (ct_sniff_has(sniff, "\"HostConfig\"") || ct_sniff_has(sniff, "\"ShmSize\"") ||
         (ct_sniff_has(sniff, "\"State\"") && ct_sniff_has(sniff, "\"Config\"")))
         return 92;
     if (first.p[0] == '{' && (ct_sniff_has(sniff, "\"runtimes\"") ||

@@ -150,6 +150,10 @@ static guint named_parts(CtStr s)
         if (at < 0)
             continue;
         CtStr rest = ct_str_head(ct_str_from(s, (gsize)at), strlen(words[i]) + 28);
+        /* "ProcessGroupNCCL.cpp:475" is a place in a source. */
+        if (ct_str_starts(ct_str_from(rest, strlen(words[i])), ".cpp:") ||
+            ct_str_starts(ct_str_from(rest, strlen(words[i])), ".cc:"))
+            continue;
         for (gsize k = strlen(words[i]); k < rest.n; k++) {
             if (g_ascii_isdigit(rest.p[k])) {
                 n++;

@@ -57,6 +57,14 @@ static gboolean link_line(State *st, CtEmit *emit, const CtLine *line, CtStr s)
     gboolean cap = ct_str_starts(s, "LnkCap:"), sta = ct_str_starts(s, "LnkSta:");
     char key[64], text[16];
     double n;
+    if (ct_str_starts(s, "NUMA node: ")) {
+        CtStr node = ct_str_from(s, 11);
+        if (ct_str_take_plain(&node, &n) && n >= 0) {
+            g_snprintf(text, sizeof(text), "%.0f", n);
+            ct_emit_number(emit, line, st->subject, "numa.gpu", n, text);
+        }
+        return TRUE;
+    }
     if (!cap && !sta)
         return FALSE;
     const char *which = cap ? "max" : "current";
