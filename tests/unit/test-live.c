@@ -124,6 +124,72 @@ static void test_glob_is_sorted(void **state)
     assert_int_equal(none->len, 0);
 }
 
+/* What a login gets joins what the first process has, which wins. */
+static void test_environment_of_a_tree(void **state)
+{
+    Tree *t = *state;
+    gsize len = 1;
+    assert_null(ct_live_environ(&t->live, &len));
+    put(t, "/etc/environment", "# first\nexport A=\"one two\"\nB='x'\nC=\nno variable\nPATH=/bin\n");
+    static const struct {
+        const char *name, *value;
+    } want[] = {{"A", "one two"}, {"B", "x"}, {"C", ""}, {"PATH", "/bin"}};
+    for (gsize i = 0; i < G_N_ELEMENTS(want); i++) {
+        g_autofree char *value = ct_live_getenv(&t->live, want[i].name);
+        assert_string_equal(value, want[i].value);
+    }
+    put(t, "/proc/1/environ", "B=own"); /* cut off: no NUL at the end */
+    g_autofree char *own = ct_live_getenv(&t->live, "B"), *other = ct_live_getenv(&t->live, "A");
+    assert_string_equal(own, "own");
+    assert_string_equal(other, "one two");
+    assert_null(ct_live_getenv(&t->live, "no variable"));
+}
+
+/* All that a collector wrote in a tree. */
+static char *all_of(Tree *t, const char *id)
+{
+    const char *const only[] = {id, NULL};
+    CtLiveOptions options = t->options;
+    options.only = only;
+    g_autoptr(CtLiveCapture) capture = ct_live_capture(&options, NULL);
+    GString *all = g_string_new(NULL);
+    for (guint i = 0; capture && i < capture->sections->len; i++) {
+        const CtLiveSection *s = g_ptr_array_index(capture->sections, i);
+        if (s->bytes)
+            g_string_append_len(all, (const char *)s->bytes->data, (gssize)s->bytes->len);
+    }
+    return g_string_free(all, FALSE);
+}
+
+static void test_closed_nodes_of_a_tree(void **state)
+{
+    Tree *t = *state;
+    put(t, "/dev/nvidia0", "");
+    put(t, "/dev/nvidiactl", "");
+    g_autofree char *closed = g_strconcat(t->root, "/dev/nvidiactl", NULL);
+    g_autofree char *open = g_strconcat(t->root, "/dev/nvidia0", NULL);
+    assert_int_equal(g_chmod(closed, 0600), 0);
+    assert_int_equal(g_chmod(open, 0644), 0);
+    g_autofree char *text = all_of(t, "devices");
+    assert_non_null(strstr(text, "crw------- 1 "));
+    assert_true(g_str_has_prefix(text, "/dev/nvidia0\n"));
+    assert_null(strstr(text, "-rw-r--r--"));
+}
+
+static void test_folders_that_the_loader_searches(void **state)
+{
+    Tree *t = *state;
+    put(t, "/opt/a/libcudnn.so.9.1.0", "");
+    put(t, "/usr/local/lib/libcudnn.so.9.5.1", "");
+    put(t, "/usr/local/cuda-12.2/lib64/libcudart.so.12.2.140", "");
+    put(t, "/etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n/usr/local/lib\n");
+    put(t, "/proc/self/environ", "LD_LIBRARY_PATH=/opt/a:\0");
+    g_autofree char *text = all_of(t, "libraries");
+    assert_non_null(strstr(text, "searched=yes real=/opt/a/libcudnn.so.9.1.0"));
+    assert_non_null(strstr(text, "searched=yes real=/usr/local/lib/libcudnn.so.9.5.1"));
+    assert_non_null(strstr(text, "searched=no real=/usr/local/cuda-12.2/lib64/libcudart.so.12.2.140"));
+}
+
 /* A capture of an empty and of a strange tree ends, and every collector has a status. */
 static void test_capture_of_nothing(void **state)
 {
@@ -268,6 +334,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TREE_TEST(test_links_stay_inside),  TREE_TEST(test_only_regular_files),
         TREE_TEST(test_values),             TREE_TEST(test_glob_is_sorted),
+        TREE_TEST(test_environment_of_a_tree), TREE_TEST(test_closed_nodes_of_a_tree),
+        TREE_TEST(test_folders_that_the_loader_searches),
         TREE_TEST(test_capture_of_nothing), cmocka_unit_test(test_no_tree_is_an_error),
         cmocka_unit_test(test_ldcache),     cmocka_unit_test(test_children_that_misbehave),
         cmocka_unit_test(test_total_budget),
