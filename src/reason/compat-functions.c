@@ -7,7 +7,7 @@
  *   driver_runs(driver, cuda)  'all', 'minor' (starts, single calls may be missing), 'no'
  *   cuda_driver(cuda)          first server driver that serves all of a toolkit
  *   sm_in_cuda(sm, cuda)       1 when that toolkit compiles for the architecture, 0
- *   sm_in_driver(sm, driver)   1 when that driver still runs the architecture, 0
+ *   sm_in_driver(sm, driver)   1 when that driver knows and still runs the architecture, 0
  *   l4t_part(l4t, part)        what a Jetson release ships: cuda, cudnn, tensorrt, kernel, jetpack ...
  *   jetpack_l4t(jetpack)       newest L4T of a JetPack
  *   trt_of_tag(tag)            TensorRT releases that write a plan of this tag, first-last
@@ -53,8 +53,11 @@ static const struct {
      "FROM kb.compat_gpu_arch WHERE sm = " SM,
      2},
     {"sm_in_driver",
-     "SELECT CASE WHEN last_driver IS NULL THEN NULL "
-     "ELSE ver_cmp(?2, last_driver, 1) <= 0 END FROM kb.compat_gpu_arch WHERE sm = " SM,
+     "SELECT CASE WHEN ver_cmp(?2, last_driver, 1) > 0 THEN 0 "
+     "WHEN ver_cmp(max_cuda, min_cuda, 2) < 0 THEN 0 "
+     "WHEN last_driver IS NOT NULL OR max_cuda IS NOT NULL THEN 1 END "
+     "FROM kb.compat_gpu_arch LEFT JOIN kb.compat_driver_branch b "
+     "ON b.platform = 'server' AND ver_cmp(b.branch, ?2, 1) = 0 WHERE sm = " SM " LIMIT 1",
      2},
     {"l4t_part",
      "SELECT CASE ?2 WHEN 'cuda' THEN cuda WHEN 'cudnn' THEN cudnn WHEN 'tensorrt' THEN tensorrt "

@@ -39,6 +39,23 @@ static gint64 add_section(CtEvidence *ev, const char *release)
                                                        .clock_offset_ns = CT_NONE});
 }
 
+static gboolean has_fact(CtEvidence *ev, const char *keys)
+{
+    g_autofree char *sql = g_strdup_printf("SELECT 1 FROM fact WHERE key IN (%s) LIMIT 1", keys);
+    sqlite3_stmt *st = NULL;
+    gboolean found = sqlite3_prepare_v2(ct_evidence_db(ev), sql, -1, &st, NULL) == SQLITE_OK &&
+                     sqlite3_step(st) == SQLITE_ROW;
+    sqlite3_finalize(st);
+    return found;
+}
+
+/* Of a release for a Jetson the parts say nothing about another machine: that it is none suffices. */
+static gboolean is_foreign(CtEvidence *ev, const char *key)
+{
+    return strcmp(key, "plan.l4t") == 0 && has_fact(ev, "'host.arch'") &&
+           !has_fact(ev, "'host.jetson', 'host.chip', 'version.l4t'");
+}
+
 static void add_facts(CtEvidence *ev, sqlite3_stmt *st, const char *release)
 {
     gint64 section = add_section(ev, release);
@@ -52,6 +69,8 @@ static void add_facts(CtEvidence *ev, sqlite3_stmt *st, const char *release)
         row.key = (const char *)sqlite3_column_text(st, i);
         row.value = (const char *)sqlite3_column_text(st, i + 1);
         ct_evidence_add_fact(ev, &row);
+        if (is_foreign(ev, row.key))
+            break;
     }
 }
 

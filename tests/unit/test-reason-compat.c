@@ -117,7 +117,8 @@ static void test_architecture(void **state)
         {"sm_in_cuda('sm_999', '12.0')", NULL},    {"sm_in_cuda('sm_90', 'unknown')", NULL},
         {"sm_in_driver('sm_61', '580.65.06')", "1"}, {"sm_in_driver('sm_61', '590.44.01')", "0"},
         {"sm_in_driver('sm_37', '470.82.01')", "1"}, {"sm_in_driver('sm_37', '495.29.05')", "0"},
-        {"sm_in_driver('sm_90', '590.44.01')", NULL},
+        {"sm_in_driver('sm_90', '590.44.01')", "1"}, {"sm_in_driver('sm_90', '470.82.01')", "0"},
+        {"sm_in_driver('sm_90', '999.1')", NULL},
     };
     check(cases, G_N_ELEMENTS(cases));
 }

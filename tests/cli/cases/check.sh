@@ -34,3 +34,22 @@ grep -q 'no NVIDIA device' out || { cat out; exit 1; }
 [ $? -eq 1 ] && grep -q '^  FAIL    Board *L4T 36.4.3 has no support for tegra210' out || { cat out; exit 1; }
 grep -q 'Power mode' out && { echo "more than the plan"; exit 1; }
 "$CUTRIAGE" check --sysroot "$SOURCE/tests/sysroot/nano-r32" --plan-upgrade jp99 2>err; [ $? -eq 2 ] || { cat err; exit 1; }
+
+# What would not fit, for each kind of machine: TREE RELEASE LINE
+plan() {
+    "$CUTRIAGE" check --sysroot "$SOURCE/tests/sysroot/$1" --plan-upgrade "$2" >out
+    grep -q "^  $3" out || { echo "$1 to $2: no line '$3'"; cat out; exit 1; }
+}
+plan nano-r32 cuda-13.0 'FAIL    CUDA and GPU  *CUDA 13.0 is not for tegra210'
+plan nano-r32 jp7.0 'FAIL    CUDA and GPU'
+plan xavier-r35 cuda-13.0 'FAIL    CUDA and GPU'
+plan thor-r38 cuda-11.4 'FAIL    CUDA and GPU'
+plan orin-r36 jp4.6.1 'FAIL    CUDA and GPU'
+plan orin-r36 cuda-13.0 'FAIL    CUDA and driver  *L4T 36.4.4 has CUDA 12.6'
+plan orin-r36 cuda-12.8 'warn    CUDA and driver  *.*cuda-compat'
+plan orin-r36 cuda-12.6 'pass    CUDA and driver'
+plan orin-r36 driver-580 'FAIL    Board  *this is a Jetson'
+plan h200 driver-470 'FAIL    Driver and GPU'
+plan h200 driver-580 'pass    Driver and GPU'
+plan x86-two jp6.2 'FAIL    Board  *jp6.2 is for Jetson'
+[ "$(grep -c '^  [a-zF]' out)" -eq 1 ] || { echo "more than that it is no Jetson"; cat out; exit 1; }
