@@ -186,6 +186,15 @@ static double channel_distance(const CtNumbers *x, guint64 outer, guint64 n, gui
     return all > 0 ? err / all : 0;
 }
 
+/* Rows of a batch, and the columns of a plain matrix, are no channels. Three axes are a picture when
+ * one of the outer two is as short as its colours. */
+static gboolean is_channel_axis(const CtNumbers *x, guint axis)
+{
+    if (x->rank != 3)
+        return x->rank > 3 && axis > 0;
+    return axis == 0 ? x->dims[0] == 3 || x->dims[0] == 4 || x->dims[0] > 8 : x->dims[0] <= 4;
+}
+
 static gboolean why_channels_at(const CtNumbers *x, guint axis, CtWhy *out)
 {
     guint64 n = (guint64)x->dims[axis], inner = 1, outer = 1;
@@ -219,23 +228,19 @@ static gboolean why_channels_at(const CtNumbers *x, guint axis, CtWhy *out)
     gboolean reversed = TRUE;
     for (guint a = 0; a < n; a++)
         reversed = reversed && map[a] == n - 1 - a;
-    /* Rows of a batch, and the columns of a plain matrix, are no channels. */
-    gboolean channels = x->rank == 3 || (x->rank > 3 && axis > 0) || n <= 4;
-    if (x->rank < 3 || (x->rank == 3 && axis > 0 && x->dims[0] > 4))
-        channels = FALSE;
+    gboolean channels = is_channel_axis(x, axis);
     CtFault fault = channels ? CT_FAULT_CHANNELS : CT_FAULT_PERMUTED;
     double share = (double)moved / (double)n;
-    if (reversed && n <= 4)
+    if (reversed && n <= 4 && channels)
         ct_why_set(out, fault, share, 0,
                    "the %u channels of axis %u stand in reverse order (RGB and BGR?)",
                    "%u 个通道（轴 %u）的顺序相反（RGB 与 BGR？）", (guint)n, axis);
     else
         ct_why_set(
             out, fault, share, 0,
-            "%u of %u channels of axis %u stand at another place (channel 0 of the test is %u "
-            "of the reference)",
-            "%u/%u 个通道（轴 %u）位置不同（测试的通道 0 是参考的 %u）", moved, (guint)n, axis,
-            map[0]);
+            "%u of %u places along axis %u hold what stands elsewhere (0 of the test is %u of the "
+            "reference)",
+            "%u/%u 个位置（轴 %u）的内容来自别处（测试的 0 是参考的 %u）", moved, (guint)n, axis, map[0]);
     return TRUE;
 }
 

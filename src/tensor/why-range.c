@@ -333,6 +333,15 @@ static gboolean why_weight(const CtStep *s, const CtNumbers *x, CtWhy *out)
     return FALSE;
 }
 
+static gboolean finite_input(const CtNumbers *in)
+{
+    const double *before = !in ? NULL : in->test ? in->test : in->ref;
+    gsize bad = 0;
+    for (gsize i = 0; before && i < in->n; i++)
+        bad += !isfinite(before[i]);
+    return before && bad == 0;
+}
+
 gboolean ct_why_nonfinite(const CtStep *s, const CtNumbers *x, const CtNumbers *in, gboolean first,
                           CtWhy *out)
 {
@@ -370,6 +379,14 @@ gboolean ct_why_nonfinite(const CtStep *s, const CtNumbers *x, const CtNumbers *
     }
     if (ct_why_zero_divisor(s, x, in, out))
         return TRUE;
+    if (ct_why_kind(s, x, in) & CT_OP_SOFTMAX && finite_input(in)) {
+        ct_why_set(out, CT_FAULT_SOFTMAX_NORM, share, 0,
+                   "a softmax of finite numbers is always defined, and %zu of %zu elements are not: "
+                   "its exp or its sum left the range of %s",
+                   "有限数的 softmax 总有定义，而 %zu/%zu 个元素没有：其 exp 或求和超出了 %s 的范围", bad,
+                   x->n, ct_dtype_name(type_of(s)));
+        return TRUE;
+    }
     if (why_undefined_places(x, in, out) || why_weight(s, x, out))
         return TRUE;
     if (s->compared && s->c.nan_both)
