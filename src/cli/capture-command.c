@@ -32,19 +32,48 @@ static gboolean is_model(const char *path)
     return FALSE;
 }
 
-GPtrArray *ct_command_paths(char **argv, const char *const *besides)
+/* A link of the tree may point anywhere: that it is there suffices. */
+static gboolean is_there(const char *path, const char *sysroot)
+{
+    g_autofree char *full = g_build_filename(sysroot ? sysroot : "/", path, NULL);
+    return g_file_test(full, G_FILE_TEST_IS_REGULAR) || g_file_test(full, G_FILE_TEST_IS_SYMLINK);
+}
+
+static char *full_path(const char *path, const char *sysroot)
+{
+    return g_canonicalize_filename(path, sysroot ? "/" : NULL);
+}
+
+char *ct_command_program(const char *name, const char *sysroot)
+{
+    static const char *const folders[] = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
+                                          "/usr/bin",        "/sbin",          "/bin"};
+    if (!sysroot)
+        return g_find_program_in_path(name);
+    g_autofree char *full = full_path(name, sysroot);
+    if (strchr(name, '/'))
+        return is_there(full, sysroot) ? g_steal_pointer(&full) : NULL;
+    for (gsize i = 0; i < G_N_ELEMENTS(folders); i++) {
+        g_autofree char *path = g_build_filename(folders[i], name, NULL);
+        if (is_there(path, sysroot))
+            return g_steal_pointer(&path);
+    }
+    return NULL;
+}
+
+GPtrArray *ct_command_paths(char **argv, const char *sysroot, const char *const *besides)
 {
     GPtrArray *out = g_ptr_array_new_with_free_func(g_free);
     for (; besides && *besides; besides++)
         g_ptr_array_add(out, g_strdup(*besides));
-    char *program = argv && argv[0] ? g_find_program_in_path(argv[0]) : NULL;
+    char *program = argv && argv[0] ? ct_command_program(argv[0], sysroot) : NULL;
     if (program)
         g_ptr_array_add(out, program);
     for (char **word = argv; word && *word; word++) {
         const char *value = strchr(*word, '=');
-        const char *path = value ? value + 1 : *word;
-        if (is_model(path) && g_file_test(path, G_FILE_TEST_IS_REGULAR))
-            g_ptr_array_add(out, g_canonicalize_filename(path, NULL));
+        g_autofree char *path = full_path(value ? value + 1 : *word, sysroot);
+        if (is_model(path) && is_there(path, sysroot))
+            g_ptr_array_add(out, g_steal_pointer(&path));
     }
     g_ptr_array_add(out, NULL);
     return out;

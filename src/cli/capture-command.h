@@ -28,9 +28,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(CtCommandResult, ct_command_result_clear)
 
 /* Index of the "--" that a command follows, argc when there is none. */
 int ct_command_split(int argc, char **argv);
+/* Where a program lies: on PATH of this machine, or in a copied tree. NULL: nowhere. (transfer full) */
+char *ct_command_program(const char *name, const char *sysroot);
 /* Files of the command that are looked at too: the program, and engines and models among its
- * words ("net.plan", "--onnx=net.onnx"). (transfer full) */
-GPtrArray *ct_command_paths(char **argv, const char *const *besides);
+ * words ("net.plan", "--onnx=net.onnx"). Paths are those of the tree. (transfer full) */
+GPtrArray *ct_command_paths(char **argv, const char *sysroot, const char *const *besides);
 /* Runs it. With json its output goes to standard error. FALSE with *out_exit when it could not be
  * started or an option makes no sense. */
 gboolean ct_command_run_all(const char *verb, char **argv, const CtCommandOptions *options,

@@ -109,7 +109,7 @@ static int capture(const Options *o, const char *const *paths, char **command)
     g_auto(CtCommandResult) result = {0};
     if (command && !ct_command_run_all("capture", command, &o->command, o->json, &result, &code))
         return code;
-    g_autoptr(GPtrArray) all = ct_command_paths(command, paths);
+    g_autoptr(GPtrArray) all = ct_command_paths(command, o->capture.sysroot, paths);
     g_autoptr(CtLiveCapture) taken = ct_capture_fetch("capture", &o->capture,
                                                       (const char *const *)all->pdata, &code);
     if (!taken)

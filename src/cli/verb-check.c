@@ -34,7 +34,14 @@ static gboolean look(const Options *o, char **paths, char **command, CtGather *o
     if (*paths)
         return ct_gather("check", paths, o->capture.knowledge, out, out_exit);
     const char *const none[] = {NULL};
-    g_autoptr(GPtrArray) files = ct_command_paths(command, none);
+    const char *tree = o->capture.sysroot;
+    g_autofree char *program = command ? ct_command_program(command[0], tree) : NULL;
+    if (command && !program) {
+        *out_exit = ct_cli_usage("check", "%s: no such program%s%s", command[0],
+                                 tree ? " in " : "", tree ? tree : "");
+        return FALSE;
+    }
+    g_autoptr(GPtrArray) files = ct_command_paths(command, tree, none);
     g_autoptr(CtLiveCapture) taken =
         ct_capture_fetch("check", &o->capture, (const char *const *)files->pdata, out_exit);
     if (!taken || !ct_capture_read("check", &o->capture, taken, NULL, FALSE, out, out_exit))
@@ -146,6 +153,8 @@ static int run(int argc, char **argv)
     };
     int own = ct_command_split(argc, argv);
     char **command = own < argc ? argv + own + 1 : NULL;
+    if (command && !*command)
+        return ct_cli_usage("check", "say which program, for example: cutriage check -- ./app");
     g_autofree char **mine = g_new0(char *, (gsize)own + 1);
     memcpy(mine, argv, (gsize)own * sizeof *mine);
     char **words = mine;

@@ -11,6 +11,7 @@
 #include "collect/live/live.h"
 
 #define MAX_FILES 400u
+#define MAX_FIRST_LINE 512u
 #define MAX_CACHE ((gsize)8 * 1024 * 1024)
 
 typedef struct {
@@ -84,15 +85,40 @@ static void needs_of(Loader *l, const char *file)
     }
 }
 
-/* The program and, in turn, what it loads. */
-static void look(Loader *l, const char *path)
+/* The interpreter in the first line of a script; "env" is looked up as it would do. (transfer full) */
+static char *interpreter(Loader *l, const char *path)
+{
+    g_autofree char *bytes = NULL;
+    gsize len = 0;
+    ct_live_read(l->live, path, MAX_FIRST_LINE, &bytes, &len);
+    if (!bytes || len < 3 || strncmp(bytes, "#!", 2) != 0)
+        return NULL;
+    g_autofree char *line = g_strndup(bytes + 2, strcspn(bytes + 2, "\r\n"));
+    g_auto(GStrv) words = g_strsplit_set(g_strstrip(line), " \t", 3);
+    if (!words[0])
+        return NULL;
+    if (!g_str_has_suffix(words[0], "/env") || !words[1])
+        return g_strdup(words[0]);
+    char *found = in_folder(l, "/usr/local/bin", words[1]);
+    return found ? found : in_folder(l, "/usr/bin", words[1]);
+}
+
+static gboolean is_elf(Loader *l, const char *path)
 {
     CtElfName name;
     int fd = ct_live_open(l->live, path);
     gboolean elf = fd >= 0 && ct_elf_name(fd, &name);
     if (fd >= 0)
         close(fd);
-    if (!elf)
+    return elf;
+}
+
+/* The program and, in turn, what it loads. */
+static void look(Loader *l, const char *given)
+{
+    g_autofree char *by = is_elf(l, given) ? NULL : interpreter(l, given);
+    const char *path = by ? by : given;
+    if (!is_elf(l, path))
         return;
     g_autofree char *quoted = g_shell_quote(path);
     g_autofree char *command = g_strdup_printf("ldd %s", quoted);
