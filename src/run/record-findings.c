@@ -382,8 +382,33 @@ static void judge_exhaustion(const CtReading *r)
                        json_pack("{s:f, s:f}", "slope_bytes", slope, "free_bytes", room));
 }
 
+/* ---- pools ---- */
+
+#define POOL_IDLE_BYTES (64u * 1048576)
+
+/* What a stream-ordered pool holds and nobody uses, as the program last asked the driver. */
+static void judge_pool(const CtReading *r)
+{
+    const struct ctw_arena *h = &r->v.p.head;
+    guint64 used = h->pool_used ? h->pool_used
+                                : h->live_bytes[CTW_MEM_ASYNC] + h->live_bytes[CTW_MEM_POOL];
+    if (h->pool_reserved <= used || h->pool_reserved - used < POOL_IDLE_BYTES ||
+        h->pool_reserved / 2 < used)
+        return;
+    g_autofree char *held = g_format_size_full(h->pool_reserved, G_FORMAT_SIZE_IEC_UNITS);
+    g_autofree char *in_use = g_format_size_full(used, G_FORMAT_SIZE_IEC_UNITS);
+    g_autofree char *text = g_strdup_printf("a memory pool holds %s of which %s are in use", held,
+                                            in_use);
+    ct_reading_finding(r, "pool-reserved-unused", (double)(h->pool_reserved - used), 0.8,
+                       r->v.t0_ns, r->v.t1_ns, text,
+                       json_pack("{s:f, s:f, s:f}", "reserved_bytes", (double)h->pool_reserved,
+                                 "used_bytes", (double)used, "threshold_bytes",
+                                 (double)h->pool_threshold));
+}
+
 void ct_reading_findings(const CtReading *r)
 {
+    judge_pool(r);
     for (guint kind = CTW_OBJ_STREAM; kind < CTW_N_KINDS; kind++)
         judge_objects(r, kind);
     judge_calls(r);

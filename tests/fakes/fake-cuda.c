@@ -39,7 +39,7 @@ static struct rule {
 } rules[16];
 static unsigned n_rules, lost;
 static unsigned long calls[N_FNS];
-static size_t limit = (size_t)1 << 40, used;
+static size_t limit = (size_t)1 << 40, used, most; /* a pool keeps what it once had */
 static long delay_ns;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -118,6 +118,7 @@ static unsigned take(unsigned long long *out, size_t bytes)
         b->key = (unsigned long long)(uintptr_t)p;
         b->bytes = bytes;
         used += bytes;
+        most = used > most ? used : most;
         tsearch(b, &blocks, by_key);
         *out = b->key;
         code = 0;
@@ -190,7 +191,8 @@ static unsigned make(void *out)
             *(n) = limit;                                                                          \
     } while (0)
 #define POOL_SET(pool, attr, value) ((void)0)
-#define POOL_GET(pool, attr, value) ((value) ? (void)(*(uint64_t *)(value) = used) : (void)0)
+#define POOL_GET(pool, attr, value)                                                                \
+    ((value) ? (void)(*(uint64_t *)(value) = (attr) == 5 ? most : used) : (void)0)
 #define CONTEXT_ENDED(x) ((void)0)
 #define CONTEXT_RESET(x) ((void)0)
 #define take_DEVICE take

@@ -365,6 +365,24 @@ static void misuse(void)
     work(2);
 }
 
+/* A burst, then little; the program asks what its pool holds (5) and uses (7). */
+static void pool(int n)
+{
+    CUresult (*get)(CUmemoryPool, CUmemPool_attribute, void *);
+    CUdeviceptr p[16] = {0};
+    uint64_t reserved = 0, in_use = 0;
+    unsigned r = 0;
+    for (int i = 0; i < 16; i++)
+        r |= p_alloc_async(&p[i], (size_t)n << 20, NULL);
+    for (int i = 1; i < 16; i++)
+        r |= p_free_async(p[i], NULL);
+    *(void **)&get = dlsym(RTLD_DEFAULT, "cuMemPoolGetAttribute");
+    if (get)
+        r |= get(NULL, 5, &reserved) | get(NULL, 7, &in_use);
+    printf("pool %u %d\n", r, reserved > in_use);
+    work(5);
+}
+
 /* Private memory of this process in kB, or all of it. */
 static long resident(const char *field)
 {
@@ -449,6 +467,8 @@ int main(int argc, char **argv)
         threads(n);
     else if (strcmp(mode, "crowd") == 0)
         crowd(n);
+    else if (strcmp(mode, "pool") == 0)
+        pool(n);
     else if (strcmp(mode, "day") == 0)
         day(n);
     else if (strcmp(mode, "address") == 0)
