@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CLOCK_MONOTONIC, cheaply. The vDSO reads the processor's counter and scales it; a hook does the same
- * from a reading that its thread made a few ms ago, without the barriers and the checks. Only where
- * the kernel itself keeps time by that counter, and with a rate that is measured anew with each
- * sample: what extrapolation can be wrong by is the change of the rate within SPAN_NS.
+ * CLOCK_MONOTONIC, cheaply. The vDSO reads the processor's counter and scales it; a hook does the
+ * same from a reading that its thread made a few ms ago, without the barriers and the checks. Only
+ * where the kernel itself keeps time by that counter, and with a rate that is measured anew with
+ * each sample: what extrapolation can be wrong by is the change of the rate within SPAN_NS.
  */
 #include "recorder/recorder.h"
 

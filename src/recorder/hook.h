@@ -23,7 +23,7 @@
         c.stream = CTR_U64(s);                                                                     \
         c.b = (uint64_t)(n);                                                                       \
         if (out)                                                                                   \
-            BORN(CTW_MEM_##kind, CTR_U64(*(out)), c.a, n);                                             \
+            BORN(CTW_MEM_##kind, CTR_U64(*(out)), c.a, n);                                         \
     } while (0)
 #define REGISTERED_AT(ptr, n) BORN(CTW_MEM_REGISTERED, CTR_U64(ptr), c.a, n)
 /* Handles that stand for memory. */
@@ -31,10 +31,17 @@
     do {                                                                                           \
         c.b = (uint64_t)(n);                                                                       \
         if (out)                                                                                   \
-            BORN(CTW_MEM_##kind, CTR_U64(*(out)), CTW_KEY(CTW_MEM_##kind, c.a), n);                              \
+            BORN(CTW_MEM_##kind, CTR_U64(*(out)), CTW_KEY(CTW_MEM_##kind, c.a), n);                \
     } while (0)
-#define ARRAY(out, d) ALLOCATED_HANDLE(ARRAY, out, (d) ? ctr_array_bytes((d)->Width, (d)->Height, 0, (d)->Format, (d)->NumChannels) : 0)
-#define ARRAY_3D(out, d) ALLOCATED_HANDLE(ARRAY, out, (d) ? ctr_array_bytes((d)->Width, (d)->Height, (d)->Depth, (d)->Format, (d)->NumChannels) : 0)
+#define ARRAY(out, d)                                                                              \
+    ALLOCATED_HANDLE(                                                                              \
+        ARRAY, out,                                                                                \
+        (d) ? ctr_array_bytes((d)->Width, (d)->Height, 0, (d)->Format, (d)->NumChannels) : 0)
+#define ARRAY_3D(out, d)                                                                           \
+    ALLOCATED_HANDLE(                                                                              \
+        ARRAY, out,                                                                                \
+        (d) ? ctr_array_bytes((d)->Width, (d)->Height, (d)->Depth, (d)->Format, (d)->NumChannels)  \
+            : 0)
 #define IMPORTED(out, d) ALLOCATED_HANDLE(EXTERNAL, out, (d) ? (d)->size : 0)
 #define FREEING(ptr) (HERE, ctr_freeing(&c, t, CTR_U64(ptr)))
 #define FREEING_HANDLE(kind, h) (HERE, ctr_freeing(&c, t, CTW_KEY(CTW_MEM_##kind, h)))
@@ -44,7 +51,7 @@
     do {                                                                                           \
         c.stream = t->ring->context; /* where it belongs to */                                     \
         if (out)                                                                                   \
-            BORN(CTW_OBJ_##kind, CTR_U64(*(out)), CTW_KEY(CTW_OBJ_##kind, c.a), 0);                     \
+            BORN(CTW_OBJ_##kind, CTR_U64(*(out)), CTW_KEY(CTW_OBJ_##kind, c.a), 0);                \
     } while (0)
 #define MADE_RANGE(kind, ptr, n) BORN(CTW_OBJ_##kind, CTR_U64(ptr), CTW_KEY(CTW_OBJ_##kind, c.a), n)
 #define ENDING(kind, h) (HERE, ctr_freeing(&c, t, CTW_KEY(CTW_OBJ_##kind, CTR_U64(h))))
@@ -113,5 +120,7 @@
             CTR_SEEN(pool_used, c.c = *(const uint64_t *)(value));                                 \
     } while (0)
 /* What lived in it went with it. */
-#define CONTEXT_ENDED(x) (c.b = 0, ENDED, CTR_OK ? (void)CTR_ADD(ctr_arena->context_ends, 1) : (void)0)
-#define CONTEXT_RESET(x) (NOTE(0, x, 0), CTR_OK ? (void)CTR_ADD(ctr_arena->context_ends, 1) : (void)0)
+#define CONTEXT_ENDED(x)                                                                           \
+    (c.b = 0, ENDED, CTR_OK ? (void)CTR_ADD(ctr_arena->context_ends, 1) : (void)0)
+#define CONTEXT_RESET(x)                                                                           \
+    (NOTE(0, x, 0), CTR_OK ? (void)CTR_ADD(ctr_arena->context_ends, 1) : (void)0)

@@ -8,7 +8,8 @@
 #ifdef CTR_TSAN
 #define CTR_REAL(fn) __atomic_load_n(&ctr_real[fn], __ATOMIC_RELAXED)
 #else
-#define CTR_REAL(fn) ctr_real[fn] /* a word that only ever changes from NULL; one instruction less */
+#define CTR_REAL(fn)                                                                               \
+    ctr_real[fn] /* a word that only ever changes from NULL; one instruction less */
 #endif
 #define CTR_CALL(fn, params) ((CUresult(*) params)__atomic_load_n(&ctr_real[fn], __ATOMIC_RELAXED))
 
@@ -23,9 +24,9 @@
             return CTR_CALL(CTR_FN_##sym, params) args;                                            \
         struct ctr_call c;                                                                         \
         c.fn = CTR_FN_##sym;                                                                       \
-        c.t_ns = ctr_now(t);                                                                        \
+        c.t_ns = ctr_now(t);                                                                       \
         c.stream = c.a = c.b = c.c = c.key = 0;                                                    \
-        c.name = c.site = c.flags = 0;                                                                       \
+        c.name = c.site = c.flags = 0;                                                             \
         before;                                                                                    \
         CUresult r = CTR_CALL(CTR_FN_##sym, params) args;                                          \
         after;                                                                                     \

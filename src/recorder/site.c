@@ -188,7 +188,8 @@ static bool find_code(uintptr_t w)
 
 static bool is_code(uintptr_t w)
 {
-    uintptr_t *slot = &known[(w ^ w >> 11) & (KNOWN - 1)], have = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    uintptr_t *slot = &known[(w ^ w >> 11) & (KNOWN - 1)],
+              have = __atomic_load_n(slot, __ATOMIC_RELAXED);
     if (CTR_LIKELY(have == w))
         return true;
     if (have == ~w)

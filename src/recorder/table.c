@@ -273,8 +273,9 @@ static CTR_COLD void reach_milestone(struct ctw_site *s, uint64_t n, int64_t now
     uint32_t have = __atomic_load_n(&s->reached, __ATOMIC_RELAXED);
     uint32_t top = 64 - (uint32_t)__builtin_clzll(n);
     if (have >= CTW_MILESTONES || n >> have == 0 ||
-        !__atomic_compare_exchange_n(&s->reached, &have, top < CTW_MILESTONES ? top : CTW_MILESTONES,
-                                     false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        !__atomic_compare_exchange_n(&s->reached, &have,
+                                     top < CTW_MILESTONES ? top : CTW_MILESTONES, false,
+                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return;
     uint64_t ended = ctr_ended(&s->tally);
     for (uint32_t k = have; k < top && k < CTW_MILESTONES; k++) {

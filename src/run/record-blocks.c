@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The address of a fault among the blocks of a record. It stands in what other sources tell: an Xid,
- * a fault of nvgpu, a checker, a core. A record is read after them.
+ * The address of a fault among the blocks of a record. It stands in what other sources tell: an
+ * Xid, a fault of nvgpu, a checker, a core. A record is read after them.
  */
 #include <string.h>
 
@@ -67,7 +67,8 @@ typedef struct {
     guint64 distance; /* from its start when inside, else to its nearest edge */
 } Hit;
 
-/* Inside a live block, else inside the one that was freed last, else beside the nearest live one. */
+/* Inside a live block, else inside the one that was freed last, else beside the nearest live one.
+ */
 static gboolean look_up(const GArray *blocks, guint64 address, Hit *out)
 {
     Hit best = {0};
@@ -189,7 +190,8 @@ static void faults_of_others(const CtReading *r, const GArray *blocks)
 {
     sqlite3_stmt *st = NULL;
     if (sqlite3_prepare_v2(ct_evidence_db(r->ev),
-                           "SELECT id, detail, text, pid IS NULL OR pid = ?1 FROM event WHERE kind IN ('xid', 'nvgpu-fault', "
+                           "SELECT id, detail, text, pid IS NULL OR pid = ?1 FROM event WHERE kind "
+                           "IN ('xid', 'nvgpu-fault', "
                            "'sanitizer-report', 'gpu-core', 'gpu-exception', 'gpu-fault', "
                            "'iommu-fault', 'cuda-error') AND section <> ?2 ORDER BY seq LIMIT 2000",
                            -1, &st, NULL) != SQLITE_OK)
@@ -289,8 +291,8 @@ static void freed_before(const CtReading *r, const GArray *blocks)
         n > 1 ? "; it is the largest of several" : "");
     ct_reading_finding(r, "freed-before-fault", (double)n, x.exec ? 0.9 : 0.75, last->alloc_ns,
                        f->call.t_ns, text,
-                       json_pack("{s:s, s:s, s:I}", "via", x.exec ? "graph" : "kernel", "call", call,
-                                 "block_bytes", (json_int_t)last->bytes));
+                       json_pack("{s:s, s:s, s:I}", "via", x.exec ? "graph" : "kernel", "call",
+                                 call, "block_bytes", (json_int_t)last->bytes));
 }
 
 void ct_reading_blocks(const CtReading *r)

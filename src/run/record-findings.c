@@ -63,8 +63,8 @@ static void judge_objects(const CtReading *r, guint kind)
         ct_record_mem(kind), o.ended, seconds > 0 ? (double)o.made / seconds : 0);
     ct_reading_finding(r, grows ? "object-growth" : "object-churn", (double)(grows ? left : o.made),
                        0.9, o.first_ns, o.last_ns, text,
-                       json_pack("{s:s, s:s, s:I, s:I}", "object", ct_record_mem(kind), "call", call,
-                                 "made", (json_int_t)o.made, "ended", (json_int_t)o.ended));
+                       json_pack("{s:s, s:s, s:I, s:I}", "object", ct_record_mem(kind), "call",
+                                 call, "made", (json_int_t)o.made, "ended", (json_int_t)o.ended));
 }
 
 /* ---- the last calls of each thread ---- */
@@ -173,9 +173,10 @@ static void judge_calls(const CtReading *r)
             continue;
         struct ctw_ring ring;
         guint tid = ctw_get_ring(&r->v.p, i, &ring) ? ring.tid : 0;
-        g_autofree char *text = g_strdup_printf(
-            "thread %u launches every %.1f us and waits for the GPU %.1f %% of the time: the GPU is "
-            "done before the next launch comes", tid, gap / 1e3, wait * 100);
+        g_autofree char *text = g_strdup_printf("thread %u launches every %.1f us and waits for "
+                                                "the GPU %.1f %% of the time: the GPU is "
+                                                "done before the next launch comes",
+                                                tid, gap / 1e3, wait * 100);
         ct_reading_finding(r, "launch-bound", gap, 0.6, c.first_ns, c.last_ns, text,
                            json_pack("{s:f, s:I}", "wait_share", wait, "launches",
                                      (json_int_t)c.launches));

@@ -78,7 +78,8 @@ static gboolean is_late(guint code) /* raised by a kernel, told by a later call 
            code != 708 && code != 709;
 }
 
-static void add_suspects(const CtReading *r, const struct ctw_error *e, json_t *detail, GString *text)
+static void add_suspects(const CtReading *r, const struct ctw_error *e, json_t *detail,
+                         GString *text)
 {
     g_autofree struct ctw_freeze *buffer = g_new(struct ctw_freeze, 1);
     const struct ctw_freeze *f = freeze_of(r, e, buffer);
@@ -117,17 +118,27 @@ static void emit_failure(const CtReading *r, const Failure *x, double began_ns)
                                (guint64)e->a, (guint64)e->b);
     add_suspects(r, e, detail, text);
     g_autofree char *json = ct_reading_json(detail);
-    CtEventRow row = {.section = r->section, .t_ns = ct_reading_wall(r, e->first_ns), .kind = "cuda-error",
-                      .severity = x->handled ? CT_SEV_WARNING : CT_SEV_ERROR, .subject = r->subject,
-                      .code = code, .has_code = TRUE, .name = name, .pid = r->v.p.head.pid,
-                      .has_pid = TRUE, .text = text->str, .detail = json};
+    CtEventRow row = {.section = r->section,
+                      .t_ns = ct_reading_wall(r, e->first_ns),
+                      .kind = "cuda-error",
+                      .severity = x->handled ? CT_SEV_WARNING : CT_SEV_ERROR,
+                      .subject = r->subject,
+                      .code = code,
+                      .has_code = TRUE,
+                      .name = name,
+                      .pid = r->v.p.head.pid,
+                      .has_pid = TRUE,
+                      .text = text->str,
+                      .detail = json};
     for (guint64 i = 0; i < MIN(e->count, MAX_REPEATS); i++)
         ct_evidence_add_event(r->ev, &row);
     if (!x->handled)
         return;
     ct_evidence_add_event(r->ev, &(CtEventRow){.section = r->section,
-                                               .t_ns = ct_reading_wall(r, e->last_ns) + 1, .kind = "cuda-ok",
-                                               .severity = CT_SEV_INFO, .subject = r->subject,
+                                               .t_ns = ct_reading_wall(r, e->last_ns) + 1,
+                                               .kind = "cuda-ok",
+                                               .severity = CT_SEV_INFO,
+                                               .subject = r->subject,
                                                .text = "a later wait of the same thread succeeded",
                                                .detail = "{\"call\":\"cuCtxSynchronize\"}"});
 }
@@ -151,10 +162,15 @@ static void emit_errors(const CtReading *r)
     }
     if (r->v.p.head.forked && uninitialised)
         ct_evidence_add_event(
-            r->ev, &(CtEventRow){.section = r->section, .t_ns = ct_reading_wall(r, r->v.t0_ns),
-                                 .kind = "fork-after-cuda", .severity = CT_SEV_ERROR,
-                                 .subject = r->subject, .pid = r->v.p.head.pid, .has_pid = TRUE,
-                                 .text = "CUDA is used in a child of fork whose parent had used it"});
+            r->ev,
+            &(CtEventRow){.section = r->section,
+                          .t_ns = ct_reading_wall(r, r->v.t0_ns),
+                          .kind = "fork-after-cuda",
+                          .severity = CT_SEV_ERROR,
+                          .subject = r->subject,
+                          .pid = r->v.p.head.pid,
+                          .has_pid = TRUE,
+                          .text = "CUDA is used in a child of fork whose parent had used it"});
 }
 
 /* ---- series ---- */
@@ -185,10 +201,11 @@ static GArray *samples(const CtReading *r)
     return out;
 }
 
-static void add_point(const CtReading *r, const char *metric, const char *unit, gint64 t_ns, double x)
+static void add_point(const CtReading *r, const char *metric, const char *unit, gint64 t_ns,
+                      double x)
 {
-    ct_series_add(ct_evidence_series(r->ev, r->section, r->subject, metric, unit), ct_reading_wall(r, t_ns), x,
-                  0);
+    ct_series_add(ct_evidence_series(r->ev, r->section, r->subject, metric, unit),
+                  ct_reading_wall(r, t_ns), x, 0);
 }
 
 static void emit_series(const CtReading *r)
@@ -226,8 +243,10 @@ static void emit_growth(const CtReading *r, const CtRecordSite *s, gint64 event)
         (guint64)s->site.allocs, (guint64)s->site.frees);
     json_t *d = json_object();
     gboolean async = ct_record_is_async(s->site.kind);
-    json_object_set_new(d, "metric", json_string(async ? "pool.used" : ct_record_is_device(s->site.kind)
-                                                     ? "gpu.memory.used" : "host.pinned"));
+    json_object_set_new(d, "metric",
+                        json_string(async                               ? "pool.used"
+                                    : ct_record_is_device(s->site.kind) ? "gpu.memory.used"
+                                                                        : "host.pinned"));
     json_object_set_new(d, "call", json_string(call));
     if (place)
         json_object_set_new(d, "place", json_string(place));
@@ -238,10 +257,15 @@ static void emit_growth(const CtReading *r, const CtRecordSite *s, gint64 event)
     json_object_set_new(d, "never_freed", json_boolean(s->site.frees == 0));
     g_autofree char *json = ct_reading_json(d);
     gint64 id = ct_evidence_add_finding(
-        r->ev, &(CtFindingRow){.analyzer = "record", .kind = "memory-growth",
-                               .severity = CT_SEV_WARNING, .subject = r->subject,
-                               .t0_ns = ct_reading_wall(r, s->site.first_ns), .t1_ns = ct_reading_wall(r, s->site.last_ns),
-                               .number = s->bytes_per_second, .confidence = 0.95, .text = text,
+        r->ev, &(CtFindingRow){.analyzer = "record",
+                               .kind = "memory-growth",
+                               .severity = CT_SEV_WARNING,
+                               .subject = r->subject,
+                               .t0_ns = ct_reading_wall(r, s->site.first_ns),
+                               .t1_ns = ct_reading_wall(r, s->site.last_ns),
+                               .number = s->bytes_per_second,
+                               .confidence = 0.95,
+                               .text = text,
                                .detail = json});
     ct_evidence_cite(r->ev, id, "event", event, 0);
 }
@@ -410,8 +434,9 @@ gboolean ct_record_import_bytes(CtEvidence *ev, const CtKb *kb, const char *path
     }
     g_autofree char *note = NULL;
     if (bad || in.run.refused || in.run.no_space)
-        note = g_strdup_printf("%u processes read, %u cannot be read, %u found no slot, %u no space",
-                               used, bad, in.run.refused, in.run.no_space);
+        note =
+            g_strdup_printf("%u processes read, %u cannot be read, %u found no slot, %u no space",
+                            used, bad, in.run.refused, in.run.no_space);
     ct_evidence_end_source(ev, source, note ? CT_PARTIAL : CT_OK, (gint64)len, CT_NONE, note);
     return TRUE;
 }

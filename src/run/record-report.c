@@ -88,8 +88,8 @@ static void add_memory(GString *out, const GArray *places)
         if (p->verdict == CT_SITE_GROWS) {
             g_autofree char *each = g_format_size_full((guint64)p->bytes_per_call,
                                                        G_FORMAT_SIZE_IEC_UNITS);
-            g_string_append_printf(out, "\n             GROWS by %s a call, still at the end%s", each,
-                                   p->frees ? "" : "; never freed");
+            g_string_append_printf(out, "\n             GROWS by %s a call, still at the end%s",
+                                   each, p->frees ? "" : "; never freed");
         } else if (p->verdict == CT_SITE_HOT) {
             g_string_append_printf(out, "\n             allocated and freed %.0f times a second",
                                    p->calls_per_second);
@@ -139,11 +139,14 @@ static void add_lost(GString *out, const CtRecordView *v)
 {
     const struct ctw_arena *h = &v->p.head;
     if (h->dropped_live)
-        g_string_append_printf(out, "  %" G_GUINT64_FORMAT " allocations found no room in the table\n",
+        g_string_append_printf(out,
+                               "  %" G_GUINT64_FORMAT " allocations found no room in the table\n",
                                (guint64)h->dropped_live);
     if (h->dropped_sites)
-        g_string_append_printf(out, "  %" G_GUINT64_FORMAT " allocations have no site: the table is "
-                               "full\n", (guint64)h->dropped_sites);
+        g_string_append_printf(out,
+                               "  %" G_GUINT64_FORMAT " allocations have no site: the table is "
+                               "full\n",
+                               (guint64)h->dropped_sites);
     if (h->dropped_rings)
         g_string_append_printf(out, "  %" G_GUINT64_FORMAT " threads found no ring: their calls "
                                "count, one by one they are not kept\n", (guint64)h->dropped_rings);

@@ -161,7 +161,8 @@ static gboolean grows(const CtRecordView *v, CtRecordSite *s)
     double early = (double)m[top - 1].live_bytes - (double)m[top - 2].live_bytes;
     double blocks = (double)m[top].live_count - (double)m[top - 1].live_count;
     double calls = (double)(G_GUINT64_CONSTANT(1) << (top - 1));
-    double span = ((double)v->end_ns - (double)v->t0_ns), seconds = (double)m[top].t_ns - (double)m[top - 1].t_ns;
+    double span = ((double)v->end_ns - (double)v->t0_ns),
+           seconds = (double)m[top].t_ns - (double)m[top - 1].t_ns;
     double work = (double)(v->count[CTW_CLASS_LAUNCH] + v->count[CTW_CLASS_GRAPH_LAUNCH] +
                            v->count[CTW_CLASS_COPY] + v->count[CTW_CLASS_SET] +
                            v->count[CTW_CLASS_SYNC]);

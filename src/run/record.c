@@ -190,6 +190,8 @@ G_NORETURN static void become(const CtRecording *r, const char *library, char **
     }
     if (!r->file)
         fcntl(r->fd, F_SETFD, 0);
+    signal(SIGPIPE, SIG_DFL); /* ignored here, which a program would inherit */
+    signal(SIGXFSZ, SIG_DFL);
     execvp(argv[0], argv);
     int code = errno;
     if (write(report, &code, sizeof code) != sizeof code)

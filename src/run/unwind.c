@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stacks of allocations from the slices that a record keeps, and names of what stands in them, by
- * elfutils: loaded when it is used, and done without where it is missing. An object counts only when
- * its build id is the one that was recorded.
+ * elfutils: loaded when it is used, and done without where it is missing. An object counts only
+ * when its build id is the one that was recorded.
  */
 #include "run/record-read.h"
 

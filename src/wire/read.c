@@ -178,7 +178,8 @@ bool ctw_get_slice(const struct ctw_process *p, unsigned i, struct ctw_slice *ou
            out->len <= CTW_SLICE_BYTES;
 }
 
-bool ctw_get_outside(const struct ctw_reader *r, unsigned level, unsigned i, struct ctw_outside *out)
+bool ctw_get_outside(const struct ctw_reader *r, unsigned level, unsigned i,
+                     struct ctw_outside *out)
 {
     uint64_t at = CTW_PAGE + ((uint64_t)level * CTW_OUTSIDE + i) * sizeof *out;
     if (level >= CTW_OUTSIDE_LEVELS || i >= CTW_OUTSIDE || at > r->len || r->len - at < sizeof *out)

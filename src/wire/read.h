@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads a record from bytes that nobody vouches for. Plain C, no allocation: every accessor checks
- * its index and gives a copy or NULL. The bytes may change while they are read (a run that goes on).
+ * its index and gives a copy or NULL. The bytes may change while they are read (a run that goes
+ * on).
  */
 #pragma once
 
@@ -37,7 +38,8 @@ struct ctw_process {
 bool ctw_sniff(const void *head, size_t len);
 enum ctw_problem ctw_open(struct ctw_reader *r, const void *data, size_t len);
 /* CTW_OK, or why this slot holds nothing that can be used. */
-enum ctw_problem ctw_process_at(const struct ctw_reader *r, unsigned index, struct ctw_process *out);
+enum ctw_problem ctw_process_at(const struct ctw_reader *r, unsigned index,
+                                struct ctw_process *out);
 const char *ctw_problem_text(enum ctw_problem problem);
 
 /* Each copies a row; false when it is beyond its table, missing from the file, empty or torn. */

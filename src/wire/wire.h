@@ -147,7 +147,8 @@ struct ctw_ring { /* 256 bytes; its entries stand at off_entries */
     uint64_t count[CTW_N_CLASSES];
     char comm[16];
     uint64_t context;    /* as the thread last set it; 0 is not seen */
-    uint64_t after_loss; /* calls after the one that lost the context: nobody looked at its answer */
+    uint64_t
+        after_loss; /* calls after the one that lost the context: nobody looked at its answer */
     uint64_t frees;      /* of memory, successful ones */
     uint64_t spare[5];
 };
