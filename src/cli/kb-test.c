@@ -94,6 +94,39 @@ static gboolean run_one(const CtKb *kb, const Example *x, GString *out, CtKbTall
     return TRUE;
 }
 
+/* Evidence that is missing must not speak: no rule holds on a source without anything in it. */
+static gboolean run_empty(const CtKb *kb, const char *filter, GString *out, CtKbTally *tally,
+                          GError **error)
+{
+    g_autoptr(CtEvidence) ev = evidence_of(kb, "\n", error);
+    sqlite3_stmt *stmt = NULL;
+    if (!ev)
+        return FALSE;
+    if (sqlite3_prepare_v2(ct_kb_db(kb),
+                           "SELECT r.cause, r.id, c.file, r.sql, r.line FROM rule r "
+                           "JOIN cause c ON c.id = r.cause ORDER BY r.cause, r.ord",
+                           -1, &stmt, NULL) != SQLITE_OK) {
+        g_set_error(error, CT_ERROR, CT_ERROR_CORRUPT, "%s", sqlite3_errmsg(ct_kb_db(kb)));
+        return FALSE;
+    }
+    while (sqlite3_step(stmt) == SQLITE_ROW) {
+        g_autofree char *name = g_strdup_printf("%s/%s", text_of(stmt, 0), text_of(stmt, 1));
+        g_autoptr(GString) why = g_string_new(NULL);
+        if (filter && !strstr(name, filter))
+            continue;
+        if (!rule_finds(ct_evidence_db(ev), text_of(stmt, 3), why) && why->len == 0) {
+            tally->passed++;
+            continue;
+        }
+        tally->failed++;
+        g_string_append_printf(out, "%s:%lld: %s: finds something in an empty source\n%s",
+                               text_of(stmt, 2), (long long)sqlite3_column_int64(stmt, 4), name,
+                               why->str);
+    }
+    sqlite3_finalize(stmt);
+    return TRUE;
+}
+
 gboolean ct_kb_run_tests(const CtKb *kb, const char *filter, GString *out, CtKbTally *tally,
                          GError **error)
 {
@@ -120,5 +153,5 @@ gboolean ct_kb_run_tests(const CtKb *kb, const char *filter, GString *out, CtKbT
             ok = run_one(kb, &x, out, tally, error);
     }
     sqlite3_finalize(stmt);
-    return ok;
+    return ok && run_empty(kb, filter, out, tally, error);
 }

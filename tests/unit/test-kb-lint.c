@@ -17,10 +17,10 @@
 #define RULE(more)                                                                                 \
     "  - {id: r, event: xid, code: [79], weight: 9, say: {en: \"says {code}\", zh: \"说 "         \
     "{code}\"}, "                                                                                  \
-    "test: {hit: a, near: b}" more "}\n"
+    "test: {hit: [a, c], near: b}" more "}\n"
 #define SIG(id, more)                                                                              \
     "- {id: " id ", kind: xid, anchors: [\"NVRM: Xid\"], pattern: 'NVRM: Xid (?<code>\\d+)', "     \
-    "test: {hit: \"NVRM: Xid 7\", near: \"NVRM: Xid x\"}" more "}\n"
+    "test: {hit: [\"NVRM: Xid 7\", \"NVRM: Xid 8\"], near: \"NVRM: Xid x\"}" more "}\n"
 #define CODES "number\tname\tmeaning\n79\tA\tB.\n"
 
 static GPtrArray *lint_of(const char *cause_a, const char *cause_b, const char *signatures)
@@ -86,6 +86,9 @@ static void test_rules(void **state)
     expect_cause("  - {id: r, event: xid, weight: 9, say: {en: s, zh: 说}}\n", "has no test.hit");
     expect_cause("  - {id: r, event: xid, weight: 9, say: {en: s, zh: 说}, test: {hit: a}}\n",
                  "has no test.near");
+    expect_cause(
+        "  - {id: r, event: xid, weight: 9, say: {en: s, zh: 说}, test: {hit: a, near: b}}\n",
+        "two dialects of log");
     expect_cause(
         "  - {id: r, event: xid, code: [78], weight: 9, say: {en: s, zh: 说}, test: {hit: a, "
         "near: b}}\n",
