@@ -92,6 +92,14 @@ static guint size_from_environment(const char *name)
     return tail && tail != value && !*tail && n <= 10000 ? (guint)n : 0;
 }
 
+gboolean ct_cli_output_is_free(const char *verb, const char *path, gboolean force, int *out_exit)
+{
+    if (!path || force || access(path, F_OK) != 0)
+        return TRUE;
+    *out_exit = ct_cli_usage(verb, "%s exists; --force replaces it", path);
+    return FALSE;
+}
+
 void ct_cli_screen(guint *out_columns, guint *out_rows)
 {
     struct winsize size = {0};

@@ -38,6 +38,10 @@ gboolean ct_cli_lang(const char *verb, const char *option, CtLang *out_lang, int
 /* `option` is what --color said: auto (or NULL), always, never. NO_COLOR counts in auto. */
 gboolean ct_cli_colour(const char *verb, const char *option, gboolean *out_colour, int *out_exit);
 
+/* Refuses before the long work, so that nobody waits for it: FALSE when `path` (nullable) exists and
+ * may not be replaced. */
+gboolean ct_cli_output_is_free(const char *verb, const char *path, gboolean force, int *out_exit);
+
 /* Width and height of what is written to: COLUMNS and LINES where they are set, else those of the
  * terminal, else 0. */
 void ct_cli_screen(guint *out_columns, guint *out_rows);

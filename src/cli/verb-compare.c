@@ -306,7 +306,8 @@ static int run(int argc, char **argv)
     };
     if (!ct_cli_options(&help, &argc, &argv, &code))
         return code;
-    if (!choose_form(&opt, &code) || !ct_cli_lang("compare", opt.lang, &opt.language, &code))
+    if (!choose_form(&opt, &code) || !ct_cli_lang("compare", opt.lang, &opt.language, &code) ||
+        !ct_cli_output_is_free("compare", opt.save, opt.force, &code))
         return code;
     if (opt.runs ? argc < 3 : argc != 3 && !(argc == 2 && opt.first_bad))
         return ct_cli_usage("compare", "%s",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/gather.h"
@@ -56,15 +55,6 @@ static gboolean choose_form(Options *o, int *out_exit)
     }
     *out_exit = ct_cli_usage("diagnose", "--format %s: known are text, json, md and html",
                              o->format);
-    return FALSE;
-}
-
-/* Before the long work, so that nobody waits for a refusal. */
-static gboolean output_is_free(const Options *o, int *out_exit)
-{
-    if (!o->output || o->force || access(o->output, F_OK) != 0)
-        return TRUE;
-    *out_exit = ct_cli_usage("diagnose", "%s exists; --force replaces it", o->output);
     return FALSE;
 }
 
@@ -279,7 +269,7 @@ static int run(int argc, char **argv)
     };
     if (!ct_cli_options(&help, &argc, &argv, &code) || !choose_form(&o, &code) ||
         !ct_cli_lang("diagnose", o.lang, &o.language, &code) ||
-        !ct_cli_colour("diagnose", o.color, &o.colour, &code) || !output_is_free(&o, &code) ||
+        !ct_cli_colour("diagnose", o.color, &o.colour, &code) || !ct_cli_output_is_free("diagnose", o.output, o.force, &code) ||
         !ct_narrow_options_check("diagnose", &o.narrow, &code))
         return code;
     if (!ct_person_check("diagnose", &o.person, &code))

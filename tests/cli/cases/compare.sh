@@ -50,3 +50,5 @@ npy test/1_a.npy "$two$two"
 wants 1 '^runs differ .[a-z]*.: ' --lang zh --runs ref test
 wants 2 'exclude each other' --json --format md ref test
 wants 2 'known are text' --format pdf ref test
+wants 2 'exists; --force' -o numbers.ctr ref test
+wants 1 'FAILED' --force -o numbers.ctr ref test
