@@ -168,7 +168,7 @@ static void run(CtEvidence *ev)
         queue(ev, s, s->typical);
         copies(ev, s, s->typical);
         allocations(ev, s, s->typical);
-        if (ranges)
+        if (ranges || s->stalled > 0.1 * s->typical)
             others(ev, s, s->typical);
     }
 }

@@ -156,16 +156,20 @@ static void sparse(CtEvidence *ev, const CtRequestSet *s)
 {
     guint n = s->requests->len, after = 0;
     gint64 shortest = G_MAXINT64;
+    gboolean ranges = g_strcmp0(s->found_by, "range") == 0;
     const gint64 pause = G_GINT64_CONSTANT(1000000000);
     for (guint i = 1; i < n; i++) {
-        gint64 gap = g_array_index(s->requests, CtRequestSpan, i).t0 -
-                     g_array_index(s->requests, CtRequestSpan, i - 1).t1;
+        const CtRequestSpan *last = &g_array_index(s->requests, CtRequestSpan, i - 1);
+        gint64 gap = g_array_index(s->requests, CtRequestSpan, i).t0 - last->t1;
+        if (!ranges) /* they last until the next one begins */
+            gap = (gint64)last->gap;
         if (gap >= pause) {
             after++;
             shortest = MIN(shortest, gap);
         }
     }
-    if (s->total != (gint64)n || n < 5 || after * 10 < (n - 1) * 8 || s->typical > 1e9 / 4)
+    double work = ranges ? s->typical : s->typical - s->gap;
+    if (s->total != (gint64)n || n < 5 || after * 10 < (n - 1) * 8 || work > 1e9 / 4)
         return;
     g_autofree char *gap = ct_human_ns((double)shortest);
     g_autofree char *text = g_strdup_printf(
@@ -190,17 +194,20 @@ static void clock_moves(CtEvidence *ev, const CtRequestSet *s)
     }
     if (n < 20 || held * 20 > s->requests->len)
         return;
-    guint quarter = n / 4;
+    guint quarter = n / 4, above = 0;
     double first = ct_median(x, quarter), last = ct_median(x + n - quarter, quarter);
     double low = ct_quantile(x, n, 0.05), high = ct_quantile(x, n, 0.95);
+    for (guint i = 0; i < n; i++)
+        above += x[i] > 0.5 * (low + high);
     double busy = s->part[CT_RP_KERNEL] / s->typical;
     if (low <= 0 || high / low < 1.07 || busy < 0.5)
         return;
     g_autofree char *text = g_strdup_printf(
         "the same kernels take up to %.0f %% longer at times, all of them, and the GPU works for "
         "nobody else: its clock moves", 100 * (high / low - 1));
-    json_t *o = json_pack("{s:f, s:f, s:f}", "ratio", high / low, "last_to_first",
-                          first > 0 ? last / first : 1, "busy", busy);
+    json_t *o = json_pack("{s:f, s:f, s:f, s:f}", "ratio", high / low, "last_to_first",
+                          first > 0 ? last / first : 1, "busy", busy, "above",
+                          (double)above / n);
     add(ev, "run-clock-moves", s->name, high / low, 0, o, text);
 }
 

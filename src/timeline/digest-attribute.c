@@ -58,16 +58,17 @@ static gboolean is_outer(CtDigest *d, const CtTlEvent *e)
 
 static void link_call(CtDigest *d, const CtTlEvent *e, gint at)
 {
-    if (!d->link || e->correlation < d->link_min || e->correlation > d->link_max)
+    if (!d->launched || e->correlation < d->link_min || e->correlation > d->link_max)
         return;
-    guint32 *l = &d->link[e->correlation - d->link_min];
-    if (*l)
+    guint64 k = e->correlation - d->link_min;
+    if (d->launched[k])
         return;
     gint64 since = (e->t1 - d->t0) / 64;
     gboolean ours = g_hash_table_contains(d->request_tids, &e->tid) ||
                     g_hash_table_contains(d->helpers, &e->tid);
-    *l = at >= 0 ? (guint32)at + 1 : ours ? BETWEEN : STRANGER;
-    d->launched[e->correlation - d->link_min] = (guint32)CLAMP(since, 0, G_MAXUINT32);
+    if (d->link)
+        d->link[k] = at >= 0 ? (guint32)at + 1 : ours ? BETWEEN : STRANGER;
+    d->launched[k] = (guint32)CLAMP(since, 1, G_MAXUINT32);
 }
 
 static CtPart part_of(const CtTlEvent *e)
@@ -220,7 +221,7 @@ static void notice_hit(CtRequest *r, const CtPair *p, double ns)
  * shorter is the way of every launch. */
 static void notice_stall(CtDigest *d, const CtTlEvent *e, CtRequest *r)
 {
-    if (!d->link || !e->correlation || e->correlation < d->link_min ||
+    if (!d->launched || !e->correlation || e->correlation < d->link_min ||
         e->correlation > d->link_max)
         return;
     guint32 since = d->launched[e->correlation - d->link_min];
@@ -521,9 +522,9 @@ static gboolean find_devices(CtDigest *d, GError **error)
 gboolean ct_digest_attribute(CtDigest *d, GError **error)
 {
     /* Requests that were found on the GPU hold what runs in them, whenever it was launched. */
-    if (g_strcmp0(d->how, "range") == 0 && d->link_max >= d->link_min &&
-        d->link_max - d->link_min < CT_DG_MAX_LINKS) {
-        d->link = g_new0(guint32, d->link_max - d->link_min + 1);
+    if (d->link_max >= d->link_min && d->link_max - d->link_min < CT_DG_MAX_LINKS) {
+        if (g_strcmp0(d->how, "range") == 0)
+            d->link = g_new0(guint32, d->link_max - d->link_min + 1);
         d->launched = g_new0(guint32, d->link_max - d->link_min + 1);
     }
     if (!find_helpers(d, error) || !find_devices(d, error))
