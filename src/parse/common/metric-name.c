@@ -240,7 +240,7 @@ static void by_dimension(Words *w, CtDim dim, const char *statistic, CtMetricNam
         }
         break;
     case CT_DIM_CELSIUS:
-        if (HAS_ANY(w, "temp", "temperature", "gpu"))
+        if (HAS_ANY(w, "temp", "temperature", "gpu", "tj"))
             set(out, HAS_ANY(w, "cpu", "board") ? "board.temperature" : "gpu.temperature",
                 "celsius", HAS_ANY(w, "cpu", "board") ? "board" : "gpu:0");
         break;
