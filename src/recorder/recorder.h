@@ -146,8 +146,11 @@ CTR_ALWAYS uint64_t ctr_ticks(void)
 /* CLOCK_MONOTONIC in ns. */
 CTR_ALWAYS int64_t ctr_now(struct ctr_thread *t)
 {
-    uint64_t since = ctr_ticks() - t->ticks_at;
-    if (CTR_UNLIKELY(since >= __atomic_load_n(&ctr_rate.span, __ATOMIC_RELAXED)))
+    uint64_t span = __atomic_load_n(&ctr_rate.span, __ATOMIC_RELAXED), since;
+    if (CTR_UNLIKELY(!span)) /* no use of the counter then: reading it may be trapped, or forbidden */
+        return ctr_now_slow(t);
+    since = ctr_ticks() - t->ticks_at;
+    if (CTR_UNLIKELY(since >= span))
         return ctr_now_slow(t);
     return t->ns_at +
            (int64_t)(since * __atomic_load_n(&ctr_rate.scale, __ATOMIC_RELAXED) >> 32);

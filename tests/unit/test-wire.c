@@ -79,6 +79,45 @@ static void reads_what_is_whole(void **state)
     free(data);
 }
 
+/* The owner's sums and those of the others belong together; what overlaps may look negative. */
+static void adds_sums_up(void **state)
+{
+    (void)state;
+    size_t len;
+    uint8_t *data = make(&len);
+    struct ctw_reader r;
+    struct ctw_process p;
+    struct ctw_site site;
+    struct ctw_arena *a = (void *)(data + CTW_RUN_BYTES);
+    struct ctw_layout l = ctw_layout();
+    struct ctw_ring *rings = (void *)((char *)a + l.off_rings);
+    struct ctw_site *sites = (void *)((char *)a + l.off_sites);
+    a->tally[CTW_MEM_DEVICE] = (struct ctw_tally){{10, 1000, 4, 400}, {5, 500, 1, 100}};
+    a->tally[CTW_MEM_ASYNC] = (struct ctw_tally){{1, 64, 0, 0}, {0, 0, 2, 128}};
+    a->tally[CTW_OBJ_STREAM] = (struct ctw_tally){{3, 0, 1, 0}, {0}};
+    a->frees = 2;
+    rings[0].frees = 7;
+    rings[5].frees = 100; /* never had an owner */
+    sites[3].key = 77;
+    sites[3].tally = (struct ctw_tally){{8, 800, 3, 300}, {2, 200, 4, 400}};
+    assert_int_equal(ctw_open(&r, data, len), CTW_OK);
+    assert_int_equal(ctw_process_at(&r, 0, &p), CTW_OK);
+    assert_int_equal(p.head.live_bytes[CTW_MEM_DEVICE], 1000);
+    assert_int_equal(p.head.live_count[CTW_MEM_DEVICE], 10);
+    assert_int_equal(p.head.live_bytes[CTW_MEM_ASYNC], 0);
+    assert_int_equal(p.head.live_count[CTW_MEM_ASYNC], 0);
+    assert_int_equal(p.head.live_count[CTW_OBJ_STREAM], 2);
+    assert_int_equal(p.head.allocs, 16); /* memory, no objects */
+    assert_int_equal(p.head.frees, 9);
+    assert_true(ctw_get_site(&p, 3, &site));
+    assert_int_equal(site.allocs, 10);
+    assert_int_equal(site.frees, 7);
+    assert_int_equal(site.total_bytes, 1000);
+    assert_int_equal(site.live_bytes, 300);
+    assert_int_equal(site.live_count, 3);
+    free(data);
+}
+
 static void refuses_with_a_reason(void **state)
 {
     (void)state;
@@ -132,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_is_whole),
+        cmocka_unit_test(adds_sums_up),
         cmocka_unit_test(refuses_with_a_reason),
         cmocka_unit_test(ends_anywhere),
     };
