@@ -38,10 +38,11 @@ gsize ct_redact_uuid(CtRedact *r, const CtPlace *p, GString *out)
         if (i + 1 < G_N_ELEMENTS(groups) && ct_place_char(p, (gssize)at++) != mark)
             return 0;
     }
-    if (ct_redact_word_char(ct_place_char(p, (gssize)at)) || all_zero(p->text + p->at, at))
+    if (ct_redact_word_char(ct_place_char(p, (gssize)at)) || all_zero(p->text + p->at + lead, at - lead))
         return 0;
     g_string_append_len(out, p->text + p->at, (gssize)lead);
-    ct_redact_same_shape(r, "uuid", p->text + p->at + lead, at - lead, TRUE, out);
+    if (ct_redact_same_shape(r, "uuid", p->text + p->at + lead, at - lead, TRUE, out))
+        ct_redact_hit(r);
     return at;
 }
 
@@ -94,7 +95,7 @@ static gsize octets(const CtPlace *p, guint value[4])
     return at;
 }
 
-static gboolean has_word(const char *text, gsize len, const char *const *words)
+gboolean ct_redact_has_word(const char *text, gsize len, const char *const *words)
 {
     g_autofree char *lower = g_ascii_strdown(text, (gssize)len);
     for (; *words; words++)
@@ -125,7 +126,7 @@ static gboolean beside_address(const CtPlace *p, gsize len)
     if ((next == ':' || next == '<' || next == '/') && g_ascii_isdigit(after))
         return TRUE;
     gsize from = p->at > p->line + 24 ? p->at - 24 : p->line;
-    return has_word(p->text + from, p->at - from, words);
+    return ct_redact_has_word(p->text + from, p->at - from, words);
 }
 
 static gboolean version_line(const CtPlace *p)
@@ -136,21 +137,34 @@ static gboolean version_line(const CtPlace *p)
                                         "cublas", "build", "nvonnx", "dpkg", "installed", "fw ",
                                         NULL};
     gsize from = p->at > p->line + 200 ? p->at - 200 : p->line;
-    return has_word(p->text + from, p->at - from, words);
+    return ct_redact_has_word(p->text + from, p->at - from, words);
+}
+
+/* Where nothing but a version stands: the name of a library, a package with its revision. */
+static gboolean surely_version(const CtPlace *p, gsize len)
+{
+    char next = ct_place_char(p, (gssize)len);
+    return p->version || (p->at >= 4 && memcmp(p->text + p->at - 4, ".so.", 4) == 0) ||
+           (p->at >= 2 && memcmp(p->text + p->at - 2, "==", 2) == 0) || next == '+' ||
+           (next == '-' && g_ascii_isdigit(ct_place_char(p, (gssize)len + 1)));
 }
 
 gsize ct_redact_ipv4(CtRedact *r, const CtPlace *p, GString *out)
 {
     guint v[4];
     gsize len = g_ascii_isdigit(ct_place_char(p, 0)) ? octets(p, v) : 0;
-    if (!len || v[0] == 0 || v[0] == 127 || v[0] == 255 || (v[0] == 198 && (v[1] & 254) == 18) ||
+    if (len && p->looking && surely_version(p, len))
+        ct_redact_learn_version(r, p->text + p->at, len);
+    if (!len || p->version || v[0] == 0 || v[0] == 127 || v[0] == 255 || (v[0] == 198 && (v[1] & 254) == 18) ||
         beside_version(p, len))
         return 0;
     gboolean private = v[0] == 192 && v[1] == 168;
     private |= v[0] == 172 && v[1] >= 16 && v[1] < 32;
     private |= v[0] == 169 && v[1] == 254;
     gboolean small = v[0] < 20 && v[0] != 10; /* 8.6.1.6 is cuDNN's or TensorRT's */
-    if (!beside_address(p, len) && !private && (version_line(p) || small))
+    if (!beside_address(p, len) &&
+        (ct_redact_known_version(r, p->text + p->at, len) ||
+         (!private && (version_line(p) || small))))
         return 0;
     guint8 d[32];
     ct_redact_digest(r, "ip", p->text + p->at, len, d);
@@ -199,23 +213,4 @@ gsize ct_redact_ipv6(CtRedact *r, const CtPlace *p, GString *out)
     ct_redact_hit(r);
     g_string_append_printf(out, "2001:db8::%x%02x:%x%02x", d[0] | 16, d[1], d[2] | 16, d[3]);
     return at;
-}
-
-/* ---- containers ---- */
-
-gsize ct_redact_container(CtRedact *r, const CtPlace *p, GString *out)
-{
-    static const char *const words[] = {"docker", "container", "libpod", "crio", "overlay",
-                                        "kubepods", "/pod", "cri-", "snapshots", "sandbox", NULL};
-    gsize n = hex_run(p, 0);
-    if (n != 64 || ct_redact_word_char(ct_place_char(p, 64)))
-        return 0;
-    gsize from = p->at > p->line + 80 ? p->at - 80 : p->line;
-    if (!has_word(p->text + from, p->at - from, words))
-        return 0;
-    g_autofree char *id = g_strndup(p->text + p->at, 64), *brief = g_strndup(p->text + p->at, 12);
-    ct_redact_learn(r, CT_REDACT_CONTAINER, id);
-    ct_redact_learn(r, CT_REDACT_CONTAINER, brief);
-    ct_redact_same_shape(r, "container", id, 64, TRUE, out);
-    return 64;
 }

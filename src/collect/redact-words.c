@@ -6,7 +6,7 @@
 
 #define MAX_SECRET 4096u
 
-static gboolean starts(const CtPlace *p, gsize at, const char *word)
+gboolean ct_place_starts(const CtPlace *p, gsize at, const char *word)
 {
     gsize n = strlen(word);
     return p->at + at + n <= p->len && g_ascii_strncasecmp(p->text + p->at + at, word, n) == 0;
@@ -28,8 +28,7 @@ gsize ct_redact_home(CtRedact *r, const CtPlace *p, GString *out)
         if (!n || n > 64 || ct_redact_common(name, n))
             return 0;
         g_autofree char *value = g_strndup(name, n);
-        if (!(n == 13 && g_str_has_prefix(value, "user-")))
-            ct_redact_learn(r, CT_REDACT_USER, value);
+        ct_redact_learn(r, CT_REDACT_USER, value);
         g_string_append(out, leads[i]);
         ct_redact_stand_in(r, "user", name, n, out);
         return at + n;
@@ -82,8 +81,7 @@ gsize ct_redact_account(CtRedact *r, const CtPlace *p, GString *out)
         return 0;
     if (!ct_redact_common(text, n)) {
         g_autofree char *user = g_strndup(text, n);
-        if (n != 13 || !g_str_has_prefix(user, "user-"))
-            ct_redact_learn(r, CT_REDACT_USER, user);
+        ct_redact_learn(r, CT_REDACT_USER, user);
         ct_redact_stand_in(r, "user", text, n, out);
     } else {
         g_string_append_len(out, text, (gssize)n);
@@ -93,107 +91,10 @@ gsize ct_redact_account(CtRedact *r, const CtPlace *p, GString *out)
         g_string_append_len(out, host, (gssize)h);
     } else {
         g_autofree char *name = g_strndup(host, h);
-        if (h != 13 || !g_str_has_prefix(name, "host-"))
-            ct_redact_learn(r, CT_REDACT_HOST, name);
+        ct_redact_learn(r, CT_REDACT_HOST, name);
         ct_redact_stand_in(r, "host", host, h, out);
     }
     return n + 1 + h;
-}
-
-/* ---- secrets by shape ---- */
-
-static gsize token_length(const CtPlace *p, gsize at)
-{
-    gsize n = 0;
-    for (char c; (c = ct_place_char(p, (gssize)(at + n))) && (g_ascii_isalnum(c) || strchr("-_.=/+", c));)
-        n++;
-    while (n && strchr(".=", ct_place_char(p, (gssize)(at + n - 1))))
-        n--;
-    return n;
-}
-
-static gsize take_secret(CtRedact *r, const CtPlace *p, gsize at, gsize n, GString *out)
-{
-    const char *value = p->text + p->at + at;
-    if (!(n == 15 && memcmp(value, "secret-", 7) == 0)) {
-        g_autofree char *copy = g_strndup(value, n);
-        ct_redact_learn(r, CT_REDACT_SECRET, copy);
-    }
-    g_string_append_len(out, p->text + p->at, (gssize)at);
-    ct_redact_stand_in(r, "secret", value, n, out);
-    return at + n;
-}
-
-/* scheme://user:password@host */
-static gsize url_password(CtRedact *r, const CtPlace *p, GString *out)
-{
-    gsize at = 3, colon = 0;
-    if (!starts(p, 0, "://"))
-        return 0;
-    for (char c; (c = ct_place_char(p, (gssize)at)) && at < 300 && !strchr("/@ \t\n\"'", c); at++)
-        if (c == ':' && !colon)
-            colon = at;
-    if (ct_place_char(p, (gssize)at) != '@' || !colon || at == colon + 1)
-        return 0;
-    /* The name before it is an account as well. */
-    g_string_append(out, "://");
-    ct_redact_stand_in(r, "user", p->text + p->at + 3, colon - 3, out);
-    g_string_append_c(out, ':');
-    CtPlace rest = *p;
-    rest.at += colon + 1;
-    return colon + 1 + take_secret(r, &rest, 0, at - colon - 1, out);
-}
-
-/* "curl -u bob:pass", "sshpass -p pass"; not "docker run -u 1000:1000". */
-static gsize login_option(CtRedact *r, const CtPlace *p, GString *out)
-{
-    gsize at = starts(p, 0, "-u ") ? 3 : starts(p, 0, "--user ") ? 7 : 0, colon = 0, n = 0;
-    gboolean sshpass = starts(p, 0, "-p ") && p->at >= 8 &&
-                       memcmp(p->text + p->at - 8, "sshpass ", 8) == 0;
-    gboolean letters = FALSE;
-    if (sshpass)
-        at = 3;
-    if (!at || (p->at && !strchr(" \t\n", ct_place_char(p, -1))))
-        return 0;
-    for (char c; (c = ct_place_char(p, (gssize)(at + n))) && n < 200 && !strchr(" \t\r\n\"'", c); n++) {
-        if (c == ':' && !colon)
-            colon = n + 1;
-        letters |= colon && g_ascii_isalpha(c);
-    }
-    if (sshpass)
-        return n ? take_secret(r, p, at, n, out) : 0;
-    return colon && colon < n && letters ? take_secret(r, p, at, n, out) : 0;
-}
-
-gsize ct_redact_shaped_secret(CtRedact *r, const CtPlace *p, GString *out)
-{
-    static const struct {
-        const char *lead;
-        gsize least;
-    } shapes[] = {
-        {"hf_", 20},         {"sk-", 24},          {"ghp_", 24},  {"gho_", 24},   {"ghs_", 24},
-        {"github_pat_", 24}, {"glpat-", 16},       {"xoxb-", 16}, {"xoxp-", 16},  {"AKIA", 20},
-        {"ASIA", 20},        {"nvapi-", 20},       {"eyJ", 40},   {"npm_", 24},   {"pypi-", 24},
-        {"dckr_pat_", 16},   {"AIza", 35},         {"r8_", 24},   {"wandb_v1_", 20},
-    };
-    char c = ct_place_char(p, 0);
-    if (c == ':')
-        return url_password(r, p, out);
-    if (c == '-')
-        return login_option(r, p, out);
-    for (gsize i = 0; i < G_N_ELEMENTS(shapes); i++) {
-        gsize k = strlen(shapes[i].lead);
-        if (p->at + k > p->len || memcmp(p->text + p->at, shapes[i].lead, k) != 0)
-            continue;
-        gsize n = token_length(p, 0);
-        return n >= shapes[i].least ? take_secret(r, p, 0, n, out) : 0;
-    }
-    if (starts(p, 0, "Bearer ") || starts(p, 0, "Basic ")) {
-        gsize k = c == 'B' && ct_place_char(p, 1) == 'e' ? 7 : 6;
-        gsize n = token_length(p, k);
-        return n >= 12 ? take_secret(r, p, k, n, out) : 0;
-    }
-    return 0;
 }
 
 /* ---- secrets by name ---- */
@@ -245,7 +146,7 @@ static gboolean secret_name(const char *name, gsize n)
             hit |= strstr(before_key, other) || (upper && i && n > 5);
         }
     }
-    return hit && strcmp(spelt->str, "pwd") != 0 && strcmp(spelt->str, "oldpwd") != 0;
+    return hit && strcmp(spelt->str, "oldpwd") != 0;
 }
 
 /* What separates a name from its value; 0 when none does. "--name value" needs the dashes. */
@@ -255,27 +156,35 @@ static gsize separator(const CtPlace *p, gsize at, gboolean option)
     char c = ct_place_char(p, (gssize)at);
     while (c == '"' || c == '\'') /* "name": "value" */
         c = ct_place_char(p, (gssize)(at + ++n));
+    gsize blanks = 0;
+    while (blanks < 16 && (c = ct_place_char(p, (gssize)(at + n + blanks))) && strchr(" \t", c))
+        blanks++;
+    if (c == '=' || (c == ':' && n)) /* "name = value" of a file of settings */
+        n += blanks;
+    else
+        c = ct_place_char(p, (gssize)(at + n));
     if (c == '=' || c == ':') {
         n++;
-        while (strchr(" \"'", c = ct_place_char(p, (gssize)(at + n))) && c)
+        while (strchr(" \t\"'", c = ct_place_char(p, (gssize)(at + n))) && c)
             n++;
         return n;
     }
-    if (option && c == ' ') {
-        while (ct_place_char(p, (gssize)(at + n)) == ' ')
-            n++;
-        return ct_place_char(p, (gssize)(at + n)) == '-' ? 0 : n;
-    }
-    return 0;
+    /* "--name value", NUL between arguments, "'--name', 'value'" of a list */
+    if (!option || (c != ' ' && c != ',' && (c || p->at + at + n >= p->len)))
+        return 0;
+    while (n < 8 && p->at + at + n < p->len &&
+           (!(c = ct_place_char(p, (gssize)(at + n))) || strchr(" ,\"'", c)))
+        n++;
+    return c == '-' ? 0 : n;
 }
 
-static gboolean plain_value(const char *value, gsize n)
+gboolean ct_redact_plain_value(const char *value, gsize n)
 {
     static const char words[] = " true false yes no none null on off 0 1 required optional enabled "
                                 "disabled set unset empty denied failed ok invalid missing ";
     g_autofree char *lower = g_ascii_strdown(value, (gssize)MIN(n, 20));
     g_autofree char *word = g_strconcat(" ", lower, " ", NULL);
-    if (strstr(words, word) || (n == 15 && memcmp(value, "secret-", 7) == 0))
+    if (strstr(words, word) || ct_redact_is_stand_in(value, n))
         return TRUE;
     gsize digits = 0;
     while (digits < n && (g_ascii_isdigit(value[digits]) || value[digits] == '.'))
@@ -288,7 +197,7 @@ static gboolean plain_value(const char *value, gsize n)
 static gboolean weak_name(const char *name, gsize n)
 {
     static const char *const strong[] = {"passw", "passphrase", "secret", "key", "credential",
-                                         "authorization", "cookie", "dsn"};
+                                         "authorization", "cookie", "dsn", "pwd"};
     g_autofree char *lower = g_ascii_strdown(name, (gssize)n);
     for (gsize i = 0; i < n; i++)
         if (g_ascii_isupper(name[i]) && (i == 0 || !g_ascii_islower(name[i - 1])) && i + 1 < n &&
@@ -300,7 +209,7 @@ static gboolean weak_name(const char *name, gsize n)
     return TRUE;
 }
 
-static gboolean looks_secret(const char *value, gsize n)
+gboolean ct_redact_looks_secret(const char *value, gsize n)
 {
     gboolean letter = FALSE, digit = FALSE;
     for (gsize i = 0; i < n; i++) {
@@ -310,6 +219,40 @@ static gboolean looks_secret(const char *value, gsize n)
         digit |= g_ascii_isdigit(value[i]);
     }
     return n >= 8 && letter && digit;
+}
+
+/* "user:password" in base64, as a registry's settings hold it */
+static gboolean base64_login(const char *value, gsize n)
+{
+    char buf[512];
+    gsize got = 0;
+    if (n < 8 || n >= sizeof(buf) || n % 4)
+        return FALSE;
+    memcpy(buf, value, n);
+    buf[n] = '\0';
+    if (strspn(buf, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") != n)
+        return FALSE;
+    g_base64_decode_inplace(buf, &got);
+    return got > 2 && memchr(buf, ':', got) && g_utf8_validate(buf, (gssize)got, NULL);
+}
+
+/* PWD of the environment is a folder; Pwd of a connection is a password. */
+static gboolean folder_like(const CtPlace *p, gsize at)
+{
+    char c = ct_place_char(p, (gssize)at);
+    return !c || strchr("/~.$%<(`\\", c) != NULL || ct_place_char(p, (gssize)at + 1) == ':';
+}
+
+/* "--key zz81..." gives a secret, "--key server.pem" a file. */
+static gboolean bare_key(const CtPlace *p, const char *name, gsize n, gsize at)
+{
+    gsize v = 0;
+    if (n != 3 || g_ascii_strncasecmp(name, "key", 3) != 0)
+        return FALSE;
+    for (char c; (c = ct_place_char(p, (gssize)(at + v))) && v < MAX_SECRET && !strchr(" \t\r\n\"',", c);)
+        v++;
+    const char *value = p->text + p->at + at;
+    return v && *value != '/' && !memchr(value, '.', v) && ct_redact_looks_secret(value, v);
 }
 
 gsize ct_redact_named_secret(CtRedact *r, const CtPlace *p, GString *out)
@@ -326,22 +269,26 @@ gsize ct_redact_named_secret(CtRedact *r, const CtPlace *p, GString *out)
     if (n < 3 || !g_ascii_isalpha(name[0]))
         return 0;
     gsize sep = separator(p, dashes + n, dashes == 2);
-    if (!sep || !secret_name(name, n))
-        return 0;
     gsize at = dashes + n + sep;
-    if (starts(p, at, "Bearer ") || starts(p, at, "Basic "))
+    if (!sep || !(secret_name(name, n) || (dashes == 2 && bare_key(p, name, n, at))))
+        return 0;
+    if (n == 3 && g_ascii_strncasecmp(name, "pwd", 3) == 0 && folder_like(p, at))
+        return 0;
+    if (ct_place_starts(p, at, "Bearer ") || ct_place_starts(p, at, "Basic "))
         return 0; /* the value itself is found there */
     char quote = ct_place_char(p, (gssize)at - 1);
     gboolean quoted = quote == '"' || quote == '\'';
+    gboolean query = strchr("?&", ct_place_char(p, -1)) && ct_place_char(p, -1);
     for (char c; (c = ct_place_char(p, (gssize)(at + v))) && v < MAX_SECRET && c != '\n' && c != '\r';
          v++)
-        if (quoted ? c == quote : strchr(" \t\"',;)]}", c) != NULL)
+        if (quoted ? c == quote : strchr(query ? " \t\"',;)]}&#" : " \t\"',;)]}", c) != NULL)
             break;
-    if (v < 1 || plain_value(p->text + p->at + at, v))
+    if (v < 1 || ct_redact_plain_value(p->text + p->at + at, v))
         return 0;
-    if (!dashes && weak_name(name, n) && !looks_secret(p->text + p->at + at, v))
+    if (!dashes && weak_name(name, n) && !ct_redact_looks_secret(p->text + p->at + at, v) &&
+        !(quoted && base64_login(p->text + p->at + at, v)))
         return 0;
-    return take_secret(r, p, at, v, out);
+    return ct_redact_take_secret(r, p, at, v, out);
 }
 
 /* ---- serial numbers ---- */
@@ -352,10 +299,10 @@ gsize ct_redact_serial(CtRedact *r, const CtPlace *p, GString *out)
                                         "number", "_no", " num"};
     gsize at = 6, n = 0;
     gboolean digit = FALSE;
-    if (!starts(p, 0, "serial"))
+    if (!ct_place_starts(p, 0, "serial"))
         return 0;
     for (gsize i = 0; i < G_N_ELEMENTS(tails); i++) {
-        if (starts(p, at, tails[i])) {
+        if (ct_place_starts(p, at, tails[i])) {
             at += strlen(tails[i]);
             break;
         }
@@ -374,6 +321,7 @@ gsize ct_redact_serial(CtRedact *r, const CtPlace *p, GString *out)
     g_autofree char *value = g_strndup(p->text + p->at + at, n);
     ct_redact_learn(r, CT_REDACT_SERIAL, value);
     g_string_append_len(out, p->text + p->at, (gssize)at);
-    ct_redact_same_shape(r, "serial", value, n, FALSE, out);
+    if (ct_redact_same_shape(r, "serial", value, n, FALSE, out))
+        ct_redact_hit(r);
     return at + n;
 }

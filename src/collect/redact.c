@@ -16,6 +16,8 @@ struct CtRedact {
     guint8 key[CT_REDACT_KEY];
     GPtrArray *by_first[256]; /* Learnt, the longest first */
     GHashTable *known;        /* values that were learnt */
+    GHashTable *versions;     /* four numbers that stood where only a version stands */
+    GHashTable *vocabulary;   /* what keys of facts begin with: no name of anybody */
     guint n_learnt, count;
 };
 
@@ -30,6 +32,8 @@ CtRedact *ct_redact_new(const guint8 key[CT_REDACT_KEY])
     CtRedact *r = g_new0(CtRedact, 1);
     memcpy(r->key, key, CT_REDACT_KEY);
     r->known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    r->versions = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    r->vocabulary = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     return r;
 }
 
@@ -41,8 +45,15 @@ void ct_redact_free(CtRedact *r)
         if (r->by_first[i])
             g_ptr_array_unref(r->by_first[i]);
     g_hash_table_unref(r->known);
+    g_hash_table_unref(r->versions);
+    g_hash_table_unref(r->vocabulary);
     memset(r->key, 0, sizeof(r->key));
     g_free(r);
+}
+
+const guint8 *ct_redact_key(const CtRedact *r)
+{
+    return r->key;
 }
 
 guint ct_redact_count(const CtRedact *r)
@@ -72,7 +83,19 @@ gboolean ct_redact_common(const char *word, gsize len)
         "memory error warning info debug trace fatal notice shared public work workspace build "
         "video render gpu cpu system systemd local bin usr opt lib tmp var etc proc sys dev "
         "unknown pod job main worker master service services kubernetes slurm git www. git. jovyan "
-        "vscode ec2-user centos fedora rocky opc azureuser workbench developer ";
+        "vscode ec2-user centos fedora rocky opc azureuser workbench developer "
+        /* words of ordinary lines, which stand where a name stands in other formats */
+        "version versions release revision package library module engine request response client "
+        "session thread process device network message input output file files path name value "
+        "key count time total failed failure success start started stop stopped begin end ready "
+        "loader loading loaded allocator buffer stream event events state status result results "
+        "batch layer tensor weight weights cache config options profile kernel interface address "
+        "command program script test tests prod production staging release stable latest note "
+        "the and not for from with this that was has are new old set get run use all any one two "
+        "can may will but its his her our your you who what when where which there their then "
+        "than into over under after before while until each some more most other only also cgroup "
+        "disk limit numa pressure sysctl schedule power board clock swap uptime load machine "
+        "platform generic unix windows darwin x86 x86_64 amd64 arm64 aarch64 smp preempt ";
     char buf[40];
     if (len < 3)
         return TRUE;
@@ -95,14 +118,22 @@ static gboolean only_digits(const char *value)
     return value[strspn(value, "0123456789.")] == '\0';
 }
 
+static gboolean container_name(const char *value)
+{
+    return strspn(value, "0123456789abcdef") == 12 && strpbrk(value, "0123456789");
+}
+
 void ct_redact_learn(CtRedact *r, CtRedactKind kind, const char *value)
 {
     gsize len = value ? strlen(value) : 0;
     if (len < (kind == CT_REDACT_SECRET ? 6u : 3u) || len > MAX_VALUE ||
         r->n_learnt >= MAX_LEARNT || ct_redact_common(value, len) ||
+        ct_redact_is_stand_in(value, len) ||
         (only_digits(value) && (len < 8 || strchr(value, '.'))) ||
         g_hash_table_contains(r->known, value))
         return;
+    if (kind == CT_REDACT_HOST && len == 12 && container_name(value))
+        kind = CT_REDACT_CONTAINER; /* a container's host name is its id, unless someone names it */
     Learnt *l = g_new0(Learnt, 1);
     l->value = g_strdup(value);
     l->len = len;
@@ -116,51 +147,19 @@ void ct_redact_learn(CtRedact *r, CtRedactKind kind, const char *value)
     r->n_learnt++;
 }
 
-/* ---- stand-ins ---- */
+/* ---- versions ---- */
 
-void ct_redact_digest(const CtRedact *r, const char *kind, const char *value, gsize len,
-                      guint8 out[32])
+void ct_redact_learn_version(CtRedact *r, const char *value, gsize len)
 {
-    gsize size = 32;
-    GHmac *hmac = g_hmac_new(G_CHECKSUM_SHA256, r->key, CT_REDACT_KEY);
-    g_hmac_update(hmac, (const guchar *)kind, (gssize)strlen(kind) + 1);
-    g_hmac_update(hmac, (const guchar *)value, (gssize)len);
-    g_hmac_get_digest(hmac, out, &size);
-    g_hmac_unref(hmac);
+    if (g_hash_table_size(r->versions) < MAX_LEARNT)
+        g_hash_table_add(r->versions, g_strndup(value, len));
 }
 
-void ct_redact_stand_in(CtRedact *r, const char *kind, const char *value, gsize len, GString *out)
+gboolean ct_redact_known_version(const CtRedact *r, const char *value, gsize len)
 {
-    guint8 d[32];
-    gsize n = strlen(kind);
-    if (len == n + 9 && memcmp(value, kind, n) == 0 && value[n] == '-') {
-        g_string_append_len(out, value, (gssize)len); /* text that went through here before */
-        return;
-    }
-    ct_redact_digest(r, kind, value, len, d);
-    g_string_append_printf(out, "%s-%02x%02x%02x%02x", kind, d[0], d[1], d[2], d[3]);
-    r->count++;
-}
-
-void ct_redact_same_shape(CtRedact *r, const char *kind, const char *value, gsize len,
-                          gboolean hex, GString *out)
-{
-    static const char digits[] = "0123456789abcdef";
-    guint8 d[32];
-    g_autofree char *lower = g_ascii_strdown(value, (gssize)len);
-    ct_redact_digest(r, kind, lower, len, d);
-    for (gsize i = 0; i < len; i++) {
-        guint8 b = (guint8)(d[i % 32] + 37 * (i / 32));
-        char c = value[i];
-        if (hex && g_ascii_isxdigit(c))
-            c = g_ascii_isupper(c) ? g_ascii_toupper(digits[b & 15]) : digits[b & 15];
-        else if (g_ascii_isdigit(c))
-            c = (char)('0' + b % 10);
-        else if (g_ascii_isalpha(c))
-            c = (char)((g_ascii_isupper(c) ? 'A' : 'a') + b % 26);
-        g_string_append_c(out, c);
-    }
-    r->count++;
+    char buf[20];
+    g_snprintf(buf, sizeof(buf), "%.*s", (int)len, value);
+    return g_hash_table_contains(r->versions, buf);
 }
 
 /* ---- the pass over a text ---- */
@@ -176,9 +175,12 @@ static gsize learnt_word(CtRedact *r, const CtPlace *p, GString *out)
         /* "anna" is no part of "annaconda", nor of "nvidia-anna" when it is a user's name */
         if (ct_redact_word_char(next) || ct_redact_word_char(ct_place_char(p, -1)))
             continue;
-        if (l->kind == CT_REDACT_CONTAINER || l->kind == CT_REDACT_SERIAL)
-            ct_redact_same_shape(r, ct_redact_kind_name(l->kind), l->value, l->len,
-                                 l->kind == CT_REDACT_CONTAINER, out);
+        if (l->kind <= CT_REDACT_HOST && g_hash_table_contains(r->vocabulary, l->value))
+            return 0;
+        if (l->kind == CT_REDACT_CONTAINER)
+            ct_redact_container_id(r, l->value, l->len, out);
+        else if (l->kind == CT_REDACT_SERIAL)
+            r->count += ct_redact_same_shape(r, "serial", l->value, l->len, FALSE, out);
         else
             ct_redact_stand_in(r, ct_redact_kind_name(l->kind), l->value, l->len, out);
         return l->len;
@@ -206,7 +208,8 @@ static gsize private_key(CtRedact *r, const CtPlace *p, GString *out)
 }
 
 static const CtRedactMatch matches[] = {
-    private_key,      ct_redact_named_secret, ct_redact_shaped_secret, ct_redact_uuid,
+    private_key,      ct_redact_named_secret, ct_redact_shaped_secret, ct_redact_login,
+    ct_redact_uuid,   ct_redact_chinese_secret,
     ct_redact_mac,    ct_redact_ipv6,         ct_redact_ipv4,          ct_redact_home,
     ct_redact_serial, ct_redact_account,      ct_redact_container,     learnt_word,
 };
@@ -217,12 +220,29 @@ static gboolean may_begin(const CtPlace *p)
     char c = p->text[p->at], before = ct_place_char(p, -1);
     if (c == '/' || c == '-' || c == ':' || c == '\\')
         return TRUE;
+    if ((guchar)c >= 0xe4) /* a Chinese sign */
+        return TRUE;
     return ct_redact_word_char(c) && !ct_redact_word_char(before);
 }
 
-static void pass(CtRedact *r, const char *text, gsize len, GString *out)
+/* "version.tensorrt", "package.libnvinfer10", "library.libcudnn.so.9", "gpu.gsp-firmware" */
+static gboolean version_key(const char *about)
 {
-    CtPlace p = {text, len, 0, 0};
+    static const char words[] = " version versions package packages library libraries firmware vbios "
+                                "driver toolkit soname release revision module ";
+    g_auto(GStrv) parts = about ? g_strsplit_set(about, ".-_", 16) : NULL;
+    for (guint i = 0; parts && parts[i]; i++) {
+        g_autofree char *word = g_strconcat(" ", parts[i], " ", NULL);
+        if (*parts[i] && strstr(words, word))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+static void pass(CtRedact *r, const char *text, gsize len, gboolean version, gboolean looking,
+                 GString *out)
+{
+    CtPlace p = {text, len, 0, 0, version, looking};
     while (p.at < len) {
         gsize took = 0;
         if (may_begin(&p))
@@ -240,8 +260,13 @@ static void pass(CtRedact *r, const char *text, gsize len, GString *out)
 
 char *ct_redact_text(CtRedact *r, const char *text, gsize len, gsize *out_len)
 {
+    return ct_redact_value(r, NULL, text, len, out_len);
+}
+
+char *ct_redact_value(CtRedact *r, const char *about, const char *text, gsize len, gsize *out_len)
+{
     GString *out = g_string_sized_new(len + len / 8 + 16);
-    pass(r, text, len, out);
+    pass(r, text, len, version_key(about), FALSE, out);
     if (out_len)
         *out_len = out->len;
     return g_string_free(out, FALSE);
@@ -329,6 +354,8 @@ static void look_uname(CtRedact *r, const char *line, gsize len)
     if (len < 16 || memcmp(line, "Linux ", 6) != 0)
         return;
     gsize n = name_len(line + 6, len - 6);
+    if (n == 7 && memcmp(line + 6, "version", 7) == 0)
+        return; /* what the kernel says of itself in /proc/version and at boot */
     if (n && 6 + n + 4 < len && line[6 + n] == ' ' && g_ascii_isdigit(line[7 + n]) &&
         memchr(line + 7 + n, '#', len - 7 - n))
         learn_len(r, CT_REDACT_HOST, line + 6, n);
@@ -356,7 +383,14 @@ static void look_line(CtRedact *r, const char *line, gsize len)
 
 void ct_redact_look(CtRedact *r, const char *text, gsize len)
 {
+    ct_redact_look_at(r, NULL, text, len);
+}
+
+void ct_redact_look_at(CtRedact *r, const char *about, const char *text, gsize len)
+{
     guint count = r->count;
+    if (about && g_hash_table_size(r->vocabulary) < MAX_LEARNT)
+        g_hash_table_add(r->vocabulary, g_strndup(about, strcspn(about, ".")));
     g_autoptr(GString) out = g_string_new(NULL);
     for (gsize at = 0; at < len;) {
         const char *end = memchr(text + at, '\n', len - at);
@@ -364,6 +398,6 @@ void ct_redact_look(CtRedact *r, const char *text, gsize len)
         look_line(r, text + at, n);
         at += n + 1;
     }
-    pass(r, text, len, out); /* the matchers learn as they go */
+    pass(r, text, len, version_key(about), TRUE, out); /* the matchers learn as they go */
     r->count = count;
 }

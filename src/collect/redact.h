@@ -33,7 +33,12 @@ void ct_redact_learn(CtRedact *redact, CtRedactKind kind, const char *value);
  * secret variables, serial numbers, ids of containers. Called by the other two as well; calling it on
  * all texts first finds names that stand before the place that gives them away. */
 void ct_redact_look(CtRedact *redact, const char *text, gsize len);
+/* The same for the value of a fact; about: its key. (nullable) What a key is made of is no name of
+ * anybody, and a value that is a version is no address there nor anywhere else. */
+void ct_redact_look_at(CtRedact *redact, const char *about, const char *text, gsize len);
 /* (transfer full) */
 char *ct_redact_text(CtRedact *redact, const char *text, gsize len, gsize *out_len);
+char *ct_redact_value(CtRedact *redact, const char *about, const char *text, gsize len,
+                      gsize *out_len);
 void ct_redact_bytes(CtRedact *redact, GByteArray *bytes);
 guint ct_redact_count(const CtRedact *redact); /* places that were replaced */
