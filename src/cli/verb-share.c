@@ -4,6 +4,7 @@
 #include <glib/gstdio.h>
 #include <jansson.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/capture.h"
@@ -23,14 +24,14 @@ static void options_clear(Options *o)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
 
-static void look(const char *text, gsize len, gpointer user)
+static void look(const char *about, const char *text, gsize len, gpointer user)
 {
-    ct_redact_look(user, text, len);
+    ct_redact_look_at(user, about, text, len);
 }
 
-static char *change(const char *text, gsize len, gsize *out_len, gpointer user)
+static char *change(const char *about, const char *text, gsize len, gsize *out_len, gpointer user)
 {
-    return ct_redact_text(user, text, len, out_len);
+    return ct_redact_value(user, about, text, len, out_len);
 }
 
 /* The redacted case as bytes; it stands in a folder of its own for a moment, for the owner only. */
@@ -87,6 +88,13 @@ static char *stem_of(const char *path)
     return g_str_has_suffix(base, ".case") ? g_strndup(base, strlen(base) - 5) : g_strdup(base);
 }
 
+/* By whatever name: the package would take the place of the case. */
+static gboolean same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static int share(const Options *o, const char *from)
 {
     g_autoptr(GError) error = NULL;
@@ -108,6 +116,8 @@ static int share(const Options *o, const char *from)
     g_autofree char *path = o->output ? g_strdup(o->output) : g_strconcat(clean, ".tar.zst", NULL);
     g_autofree char *bytes = NULL;
     gsize len;
+    if (same_file(from, path))
+        return ct_cli_usage("share", "-o %s is the case itself; give the package another name", path);
     if (!case_bytes(ev, &bytes, &len, &error))
         return ct_cli_fail("share", error);
     guint replaced = redact ? ct_redact_count(redact) : 0;

@@ -6,14 +6,14 @@
 #include "base/error.h"
 #include "evidence/evidence-private.h"
 
-/* Closed vocabularies (kinds, statuses, keys, units) name nobody and stay out of it. */
+/* Vocabularies (kinds, statuses, keys, units) name nobody and stay out of it: rules ask for them. */
 static const struct {
-    const char *table, *column;
+    const char *table, *column, *about;
 } places[] = {
     {"source", "path"},    {"source", "note"},     {"section", "title"},   {"section", "command"},
     {"section", "scope"},  {"section", "note"},    {"coverage", "subject"}, {"event", "subject"},
     {"event", "name"},     {"event", "text"},      {"event", "detail"},    {"fact", "text"},
-    {"fact", "subject"},   {"fact", "value"},      {"fact", "key"},        {"alias", "subject"},
+    {"fact", "subject"},   {"fact", "value", "key"}, {"alias", "subject"},
     {"alias", "name"},     {"series", "subject"},  {"span", "track"},      {"span", "name"},
     {"span", "detail"},    {"finding", "subject"}, {"finding", "text"},    {"finding", "detail"},
     {"support", "text"},   {"sqlar", "name"},
@@ -26,32 +26,36 @@ static gboolean failed(CtEvidence *ev, GError **error)
     return FALSE;
 }
 
-static void look_at(CtEvidence *ev, const CtRewrite *how, const char *table, const char *column)
+static void look_at(CtEvidence *ev, const CtRewrite *how, const char *table, const char *column,
+                    const char *about)
 {
     sqlite3_stmt *st = NULL;
-    g_autofree char *sql = g_strdup_printf("SELECT %s FROM %s WHERE %s IS NOT NULL", column, table,
-                                           column);
+    g_autofree char *sql = g_strdup_printf("SELECT %s, %s FROM %s WHERE %s IS NOT NULL", column,
+                                           about ? about : "NULL", table, column);
     if (sqlite3_prepare_v2(ev->db, sql, -1, &st, NULL) == SQLITE_OK)
         while (sqlite3_step(st) == SQLITE_ROW)
-            how->look(sqlite3_column_blob(st, 0), (gsize)sqlite3_column_bytes(st, 0), how->user);
+            how->look((const char *)sqlite3_column_text(st, 1), sqlite3_column_blob(st, 0),
+                      (gsize)sqlite3_column_bytes(st, 0), how->user);
     sqlite3_finalize(st);
 }
 
 /* Reads all first: changing rows that a SELECT walks over is not defined. */
-static gboolean change(CtEvidence *ev, const CtRewrite *how, const char *table, const char *column)
+static gboolean change(CtEvidence *ev, const CtRewrite *how, const char *table, const char *column,
+                       const char *about)
 {
     sqlite3_stmt *read = NULL, *write = NULL;
     g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(gint64));
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
-    g_autofree char *select = g_strdup_printf("SELECT rowid, %s FROM %s WHERE %s IS NOT NULL",
-                                              column, table, column);
+    g_autofree char *select = g_strdup_printf("SELECT rowid, %s, %s FROM %s WHERE %s IS NOT NULL",
+                                              column, about ? about : "NULL", table, column);
     g_autofree char *update =
         g_strdup_printf("UPDATE OR REPLACE %s SET %s = ? WHERE rowid = ?", table, column);
     int rc = sqlite3_prepare_v2(ev->db, select, -1, &read, NULL);
     while (rc == SQLITE_OK && sqlite3_step(read) == SQLITE_ROW) {
         const char *old = (const char *)sqlite3_column_text(read, 1);
         gsize len = old ? (gsize)sqlite3_column_bytes(read, 1) : 0, n = 0;
-        char *fresh = old ? how->change(old, len, &n, how->user) : NULL;
+        const char *key = (const char *)sqlite3_column_text(read, 2);
+        char *fresh = old ? how->change(key, old, len, &n, how->user) : NULL;
         if (fresh && strcmp(fresh, old) != 0) {
             gint64 id = sqlite3_column_int64(read, 0);
             g_array_append_val(ids, id);
@@ -101,11 +105,11 @@ static gboolean attachments(CtEvidence *ev, const CtRewrite *how, gboolean looki
         gboolean text = is_text(data, len, sqlite3_column_int64(read, 1));
         if (looking) {
             if (text)
-                how->look(data, len, how->user);
+                how->look(NULL, data, len, how->user);
             sqlite3_finalize(read);
             continue;
         }
-        g_autofree char *fresh = text ? how->change(data, len, &n, how->user) : NULL;
+        g_autofree char *fresh = text ? how->change(NULL, data, len, &n, how->user) : NULL;
         sqlite3_finalize(read);
         rc = sqlite3_prepare_v2(ev->db,
                                 fresh ? "UPDATE sqlar SET data = ?2, sz = ?3 WHERE name = ?1"
@@ -130,11 +134,11 @@ gboolean ct_evidence_rewrite(CtEvidence *ev, const CtRewrite *how, GPtrArray *ou
 {
     ct_evidence_flush(ev);
     for (gsize i = 0; how->look && i < G_N_ELEMENTS(places); i++)
-        look_at(ev, how, places[i].table, places[i].column);
+        look_at(ev, how, places[i].table, places[i].column, places[i].about);
     if (how->look && !attachments(ev, how, TRUE, NULL))
         return failed(ev, error);
     for (gsize i = 0; i < G_N_ELEMENTS(places); i++)
-        if (!change(ev, how, places[i].table, places[i].column))
+        if (!change(ev, how, places[i].table, places[i].column, places[i].about))
             return failed(ev, error);
     return attachments(ev, how, FALSE, out_removed) || failed(ev, error);
 }

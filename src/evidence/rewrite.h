@@ -5,10 +5,11 @@
 #include "evidence/evidence.h"
 
 typedef struct {
-    /* Sees every text before any is changed. (nullable) */
-    void (*look)(const char *text, gsize len, gpointer user);
+    /* Sees every text before any is changed; about: the key where the text is the value of a fact, or
+     * NULL. (nullable) */
+    void (*look)(const char *about, const char *text, gsize len, gpointer user);
     /* What to put in its place. (transfer full) */
-    char *(*change)(const char *text, gsize len, gsize *out_len, gpointer user);
+    char *(*change)(const char *about, const char *text, gsize len, gsize *out_len, gpointer user);
     gpointer user;
 } CtRewrite;
 
