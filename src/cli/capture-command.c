@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "cli/capture.h"
 #include "cli/cli.h"
 
 #define MAX_RUNS 1000
@@ -95,16 +96,15 @@ gboolean ct_command_run_all(const char *verb, char **argv, const CtCommandOption
                             gboolean json, CtCommandResult *out, int *out_exit)
 {
     *out = (CtCommandResult){.argv = argv, .ends = g_array_new(FALSE, FALSE, sizeof(CtRunEnd))};
-    int repeat = o->repeat ? o->repeat : 1;
+    int repeat = 1;
     if (!argv[0]) {
         *out_exit = ct_cli_usage(verb, "say which program, for example: cutriage %s -- ./app",
                                  verb);
         return FALSE;
     }
-    if (repeat < 1 || repeat > MAX_RUNS) {
-        *out_exit = ct_cli_usage(verb, "--repeat %d: between 1 and %d", o->repeat, MAX_RUNS);
+    if (o->repeat &&
+        !ct_capture_number(verb, "repeat", o->repeat, 1, MAX_RUNS, &repeat, out_exit))
         return FALSE;
-    }
     const CtRunOptions options = {.stacks = !o->no_stacks, .to_stderr = json};
     for (int i = 0; i < repeat; i++) {
         g_autoptr(GError) error = NULL;

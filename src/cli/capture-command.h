@@ -6,12 +6,12 @@
 #include "collect/live/run-command.h"
 
 typedef struct {
-    int repeat; /* 0 is once */
+    char *repeat; /* how often; not given is once */
     gboolean no_stacks;
 } CtCommandOptions;
 
 #define CT_COMMAND_ENTRIES(o)                                                                      \
-    {"repeat", 0, 0, G_OPTION_ARG_INT, &(o)->repeat, "Run COMMAND so often", "N"},                 \
+    {"repeat", 0, 0, G_OPTION_ARG_STRING, &(o)->repeat, "Run COMMAND so often", "N"},                 \
         {"no-stacks", 0, 0, G_OPTION_ARG_NONE, &(o)->no_stacks,                                    \
          "Do not trace COMMAND for its stacks", NULL}
 

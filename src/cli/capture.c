@@ -23,22 +23,39 @@ void ct_capture_options_clear(CtCaptureOptions *o)
 {
     g_free(o->sysroot);
     g_free(o->knowledge);
+    g_free(o->budget_text);
+    g_free(o->pid_text);
 }
 
-gboolean ct_capture_options_check(const char *verb, const CtCaptureOptions *o, int *out_exit)
+gboolean ct_capture_number(const char *verb, const char *option, const char *text, int least,
+                           int most, int *out, int *out_exit)
 {
-    if (o->budget_s < 0 || o->budget_s > 600)
-        *out_exit = ct_cli_usage(verb, "--budget %d: between 1 and 600 seconds", o->budget_s);
-    else if (o->pid < 0)
-        *out_exit = ct_cli_usage(verb, "--pid %d: no process has such a number", o->pid);
-    else if (o->pid && !o->sysroot && access("/proc/self", F_OK) == 0) {
-        g_autofree char *path = g_strdup_printf("/proc/%d", o->pid);
-        if (access(path, F_OK) == 0)
-            return TRUE;
-        *out_exit = ct_cli_usage(verb, "--pid %d: there is no such process", o->pid);
-    } else {
+    gint64 n;
+    if (g_ascii_string_to_signed(text, 10, least, most, &n, NULL)) {
+        *out = (int)n;
         return TRUE;
     }
+    if (most == G_MAXINT)
+        *out_exit = ct_cli_usage(verb, "--%s %s: a whole number from %d on", option, text, least);
+    else
+        *out_exit = ct_cli_usage(verb, "--%s %s: a whole number between %d and %d", option, text,
+                                 least, most);
+    return FALSE;
+}
+
+gboolean ct_capture_options_check(const char *verb, CtCaptureOptions *o, int *out_exit)
+{
+    if (o->budget_text &&
+        !ct_capture_number(verb, "budget", o->budget_text, 1, 600, &o->budget_s, out_exit))
+        return FALSE;
+    if (o->pid_text && !ct_capture_number(verb, "pid", o->pid_text, 1, G_MAXINT, &o->pid, out_exit))
+        return FALSE;
+    if (!o->pid || o->sysroot || access("/proc/self", F_OK) != 0)
+        return TRUE;
+    g_autofree char *path = g_strdup_printf("/proc/%d", o->pid);
+    if (access(path, F_OK) == 0)
+        return TRUE;
+    *out_exit = ct_cli_usage(verb, "--pid %d: there is no such process", o->pid);
     return FALSE;
 }
 

@@ -8,20 +8,24 @@
 
 typedef struct {
     char *sysroot, *knowledge;
-    int budget_s, pid;
+    int budget_s, pid; /* 0: not given */
     gboolean hash, no_redact;
+    char *budget_text, *pid_text;
 } CtCaptureOptions;
 
 #define CT_CAPTURE_ENTRIES(o)                                                                      \
     {"sysroot", 0, 0, G_OPTION_ARG_FILENAME, &(o)->sysroot,                                        \
      "A copied /proc, /sys, /etc, /dev tree", "DIR"},                                              \
-        {"budget", 0, 0, G_OPTION_ARG_INT, &(o)->budget_s, "At most this long (20)", "S"},         \
-        {"pid", 0, 0, G_OPTION_ARG_INT, &(o)->pid, "A running process too", "PID"},                \
+        {"budget", 0, 0, G_OPTION_ARG_STRING, &(o)->budget_text, "At most this long (20)", "S"},         \
+        {"pid", 0, 0, G_OPTION_ARG_STRING, &(o)->pid_text, "A running process too", "PID"},                \
         {"hash", 0, 0, G_OPTION_ARG_NONE, &(o)->hash, "SHA-256 of the libraries found", NULL}
 
 void ct_capture_options_clear(CtCaptureOptions *o);
-/* Refuses values that make no sense. */
-gboolean ct_capture_options_check(const char *verb, const CtCaptureOptions *o, int *out_exit);
+/* Reads the numbers, and refuses values that make no sense: 0 given is not the same as none. */
+gboolean ct_capture_options_check(const char *verb, CtCaptureOptions *o, int *out_exit);
+/* A whole number from least to most, or a usage error with what was written. */
+gboolean ct_capture_number(const char *verb, const char *option, const char *text, int least,
+                           int most, int *out, int *out_exit);
 
 /* The first half: fetches. `paths` (nullable) are files that the person named. */
 CtLiveCapture *ct_capture_fetch(const char *verb, const CtCaptureOptions *o,

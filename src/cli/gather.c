@@ -268,3 +268,47 @@ gboolean ct_gather(const char *verb, char **paths, const char *knowledge, CtGath
     ct_analyze(out->ev);
     return TRUE;
 }
+
+/* Something was recognised as text, output, trace or case. */
+static gboolean is_state(CtEvidence *ev)
+{
+    sqlite3_stmt *st = NULL;
+    ct_evidence_flush(ev);
+    sqlite3_prepare_v2(ct_evidence_db(ev),
+                       "SELECT EXISTS (SELECT 1 FROM section WHERE parser IS NOT NULL) OR EXISTS "
+                       "(SELECT 1 FROM event) OR EXISTS (SELECT 1 FROM fact) OR EXISTS (SELECT 1 "
+                       "FROM source WHERE format = 'live')",
+                       -1, &st, NULL);
+    gboolean found = st && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int(st, 0);
+    sqlite3_finalize(st);
+    return found || ct_evidence_n_series(ev) > 0;
+}
+
+static char *why_nothing(CtEvidence *ev)
+{
+    sqlite3_stmt *st = NULL;
+    char *why = NULL;
+    sqlite3_prepare_v2(ct_evidence_db(ev),
+                       "SELECT coalesce(note, CASE WHEN bytes = 0 THEN 'it is empty' END) FROM "
+                       "source ORDER BY note IS NULL, id LIMIT 1",
+                       -1, &st, NULL);
+    if (st && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_type(st, 0) != SQLITE_NULL)
+        why = ct_text_clean((const char *)sqlite3_column_text(st, 0));
+    sqlite3_finalize(st);
+    return why;
+}
+
+gboolean ct_gather_state(const char *verb, char **paths, const char *knowledge, CtGather *out,
+                         int *out_exit)
+{
+    if (!ct_gather(verb, paths, knowledge, out, out_exit))
+        return FALSE;
+    if (is_state(out->ev))
+        return TRUE;
+    g_autofree char *all = g_strjoinv(", ", paths), *named = ct_text_clean(all);
+    g_autofree char *why = why_nothing(out->ev);
+    fprintf(stderr, "cutriage %s: %s: no case, and nothing in it could be read%s%s\n", verb, named,
+            why ? ": " : "", why ? why : "");
+    *out_exit = CT_EXIT_FAILED;
+    return FALSE;
+}

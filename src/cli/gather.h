@@ -32,3 +32,8 @@ char **ct_gather_paths(const char *verb, int argc, char **argv, int *out_exit);
  * nothing is left or the knowledge cannot be had. */
 gboolean ct_gather(const char *verb, char **paths, const char *knowledge, CtGather *out,
                    int *out_exit);
+/* The same for verbs that judge a state by what is there: a source of which nothing at all could
+ * be read (an empty file, a picture, somebody else's database) is refused, because "nothing is
+ * there" would be a verdict on it. */
+gboolean ct_gather_state(const char *verb, char **paths, const char *knowledge, CtGather *out,
+                         int *out_exit);

@@ -37,6 +37,8 @@ int main(int argc, char **argv)
     /* Only what text needs: numbers are written and read in the C locale everywhere. */
     setlocale(LC_CTYPE, "");
     signal(SIGPIPE, SIG_IGN);
+    /* A limit on the size of files is a full disk: an error of the write, not an end. */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2)
         return ct_start_page();
 

@@ -20,6 +20,7 @@ typedef struct {
 static void options_clear(Options *o)
 {
     ct_capture_options_clear(&o->capture);
+    g_free(o->command.repeat);
     g_free(o->output);
     g_free(o->lang);
 }
@@ -34,9 +35,14 @@ static char *default_name(void)
 /* Before the long work, so that nobody waits for a refusal. */
 static gboolean output_is_free(const char *path, gboolean force, int *out_exit)
 {
-    if (force || access(path, F_OK) != 0)
+    g_autoptr(GError) error = NULL;
+    struct stat st;
+    if (!force && lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+        *out_exit = ct_cli_usage("capture", "%s exists; --force replaces it", path);
+    else if (!ct_evidence_may_write(path, force, &error))
+        *out_exit = ct_cli_fail("capture", error);
+    else
         return TRUE;
-    *out_exit = ct_cli_usage("capture", "%s exists; --force replaces it", path);
     return FALSE;
 }
 
@@ -104,7 +110,7 @@ static int capture(const Options *o, const char *const *paths, char **command)
     if (!path)
         return ct_cli_usage("capture", "no folder for the baseline in %s; use -o FILE",
                             g_get_user_data_dir());
-    if (!o->baseline && !output_is_free(path, o->force, &code))
+    if (!output_is_free(path, o->force || o->baseline, &code))
         return code;
     g_auto(CtCommandResult) result = {0};
     if (command && !ct_command_run_all("capture", command, &o->command, o->json, &result, &code))

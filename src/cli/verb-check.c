@@ -32,7 +32,7 @@ static gboolean look(const Options *o, char **paths, char **command, CtGather *o
                      CtDiffPage *page, char **out_drift, int *out_exit)
 {
     if (*paths)
-        return ct_gather("check", paths, o->capture.knowledge, out, out_exit);
+        return ct_gather_state("check", paths, o->capture.knowledge, out, out_exit);
     const char *const none[] = {NULL};
     const char *tree = o->capture.sysroot;
     g_autofree char *program = command ? ct_command_program(command[0], tree) : NULL;
@@ -160,7 +160,7 @@ static int run(int argc, char **argv)
     char **words = mine;
     if (!ct_cli_options(&help, &own, &words, &code))
         return code;
-    if (own > 1 && (command || o.capture.pid || o.capture.sysroot))
+    if (own > 1 && (command || o.capture.pid_text || o.capture.sysroot))
         return ct_cli_usage("check", "a case is read alone: without --pid, --sysroot or a command");
     if (!ct_capture_options_check("check", &o.capture, &code))
         return code;

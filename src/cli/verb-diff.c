@@ -56,7 +56,7 @@ static GPtrArray *read_states(const Options *o, char **paths, int *out_exit)
         char *one[] = {*paths, NULL};
         CtGather *g = g_new0(CtGather, 1);
         g_ptr_array_add(states, g);
-        if (!ct_gather("diff", one, o->knowledge, g, out_exit))
+        if (!ct_gather_state("diff", one, o->knowledge, g, out_exit))
             return NULL;
     }
     return g_steal_pointer(&states);
@@ -65,7 +65,9 @@ static GPtrArray *read_states(const Options *o, char **paths, int *out_exit)
 static int print(const CtDiff *d, const Options *o)
 {
     g_autofree char *text = ct_diff_report(d, &o->page);
-    return ct_cli_print(text, ct_diff_matters(d) ? CT_EXIT_FOUND : CT_EXIT_NOTHING);
+    return ct_cli_print(text, d->nothing            ? CT_EXIT_INCOMPLETE
+                              : ct_diff_matters(d) ? CT_EXIT_FOUND
+                                                   : CT_EXIT_NOTHING);
 }
 
 static int diff_two(Options *o, char **paths)
@@ -95,13 +97,7 @@ static int diff_release(Options *o, char **paths)
     o->page.now = paths[0];
     o->page.release = TRUE;
     g_autoptr(CtDiff) d = ct_diff_release(o->release, g->ev, g->kb, &error);
-    if (!d)
-        return ct_cli_fail("diff", error);
-    if (d->rows->len && !ct_diff_matters(d) && !d->same) {
-        code = print(d, o);
-        return code ? code : CT_EXIT_INCOMPLETE; /* nothing to compare with */
-    }
-    return print(d, o);
+    return d ? print(d, o) : ct_cli_fail("diff", error);
 }
 
 static int diff_group(Options *o, char **paths)
@@ -167,7 +163,7 @@ static int run(int argc, char **argv)
                     "  cutriage diff --release jp6.2 board.case\n"
                     "  cutriage diff --format html good.case now.case > drift.html\n",
         .notes = "Exit codes: 0 nothing differs that matters, 1 something does, 2 usage, 3 nothing\n"
-                 "of the release was looked at, 4 failed.",
+                 "could be compared, 4 failed.",
         .entries = entries,
     };
     guint rows;

@@ -36,7 +36,7 @@ static gboolean is_a_case(const char *path)
     return got > 0 && ct_case_sniff(head, (gsize)got);
 }
 
-static gboolean may_write(const char *path, gboolean force, GError **error)
+gboolean ct_evidence_may_write(const char *path, gboolean force, GError **error)
 {
     struct stat st;
     if (lstat(path, &st) != 0)
@@ -163,7 +163,7 @@ static void sync_folder(const char *folder)
 
 gboolean ct_evidence_save(CtEvidence *ev, const char *path, gboolean force, GError **error)
 {
-    if (!may_write(path, force, error))
+    if (!ct_evidence_may_write(path, force, error))
         return FALSE;
     /* The real folder, because SQLite is told to follow no link anywhere in the name. */
     g_autofree char *dirname = g_path_get_dirname(path);

@@ -111,6 +111,8 @@ CtEvidence *ct_evidence_load(const char *path, GError **error);
 gboolean ct_evidence_import(CtEvidence *ev, const char *path, GError **error);
 /* Writes everything to a case file, 0600, atomically. An existing file needs `force`. */
 gboolean ct_evidence_save(CtEvidence *ev, const char *path, gboolean force, GError **error);
+/* Whether the name would be taken, for those who have long work to do before they save. */
+gboolean ct_evidence_may_write(const char *path, gboolean force, GError **error);
 /* TRUE when the bytes begin like a case file of ours. */
 gboolean ct_case_sniff(const guint8 *head, gsize len);
 /* Opens a case for `query`: read-only, defensive, no attached or temporary writes, with the

@@ -21,41 +21,47 @@ static void row_free(gpointer data)
     g_free(r);
 }
 
-/* What a state says of a subject and key: a value, NULL for "not there"; FALSE: not known. */
-static gboolean says(const CtState *s, const char *index, const CtStateFact *like,
-                     const char **out)
+/* What a state says of a subject and key: a fact, NULL for "not there"; FALSE: not known. `of` is
+ * the state that has `like`. */
+static gboolean says(const CtState *s, const CtState *of, const char *index,
+                     const CtStateFact *like, const CtStateFact **out)
 {
     const CtStateFact *f = g_hash_table_lookup(s->facts, index);
-    *out = f ? f->value : NULL;
+    *out = f && f->value ? f : NULL;
     if (f)
         return f->value || !f->trouble;
-    return ct_state_looked(s, like);
+    return ct_state_looked(s, of, like);
 }
 
-static guint votes_for(CtState *const *s, guint n, const char *index, const CtStateFact *like,
-                       const char *value)
+static gboolean agree(const CtStateFact *a, const CtStateFact *b)
+{
+    return a == b || ct_state_equal(a, b);
+}
+
+static guint votes_for(CtState *const *s, guint n, const CtState *of, const char *index,
+                       const CtStateFact *like, const CtStateFact *value)
 {
     guint votes = 0;
     for (guint i = 0; i < n; i++) {
-        const char *has;
-        votes += says(s[i], index, like, &has) && g_strcmp0(has, value) == 0;
+        const CtStateFact *has;
+        votes += says(s[i], of, index, like, &has) && agree(has, value);
     }
     return votes;
 }
 
-static CtGroupRow *vote(CtState *const *s, guint n, const char *index, const CtStateFact *like,
-                        const CtFactKind *kind)
+static CtGroupRow *vote(CtState *const *s, guint n, const CtState *of, const char *index,
+                        const CtStateFact *like, const CtFactKind *kind)
 {
     CtGroupRow *r = g_new0(CtGroupRow, 1);
-    const char *best = NULL;
+    const CtStateFact *best = NULL;
     r->outliers = g_ptr_array_new_with_free_func(outlier_free);
     for (guint i = 0; i < n; i++) {
-        const char *has;
-        if (!says(s[i], index, like, &has))
+        const CtStateFact *has;
+        if (!says(s[i], of, index, like, &has))
             continue;
         r->known++;
-        guint votes = votes_for(s, n, index, like, has);
-        if (votes == r->agree && g_strcmp0(has, best) != 0)
+        guint votes = votes_for(s, n, of, index, like, has);
+        if (votes == r->agree && !agree(has, best))
             r->tie = TRUE;
         if (votes > r->agree) {
             r->agree = votes;
@@ -64,18 +70,18 @@ static CtGroupRow *vote(CtState *const *s, guint n, const char *index, const CtS
         }
     }
     for (guint i = 0; i < n; i++) {
-        const char *has;
-        gboolean known = says(s[i], index, like, &has);
-        if (known && g_strcmp0(has, best) == 0)
+        const CtStateFact *has;
+        gboolean known = says(s[i], of, index, like, &has);
+        if (known && agree(has, best))
             continue;
         CtOutlier *o = g_new0(CtOutlier, 1);
-        *o = (CtOutlier){.index = i, .value = g_strdup(known ? has : NULL), .unknown = !known};
+        *o = (CtOutlier){.index = i, .value = g_strdup(known && has ? has->value : NULL), .unknown = !known};
         g_ptr_array_add(r->outliers, o);
     }
     r->subject = g_strdup(like->subject);
     r->key = g_strdup(like->key);
     r->layer = g_strdup(kind->layer);
-    r->majority = g_strdup(best);
+    r->majority = g_strdup(best ? best->value : NULL);
     r->importance = kind->importance;
     return r;
 }
@@ -108,7 +114,7 @@ GPtrArray *ct_diff_group(CtEvidence *const *ev, guint n, const CtKb *kb, gboolea
             if (!g_hash_table_add(seen, index) || kind.volatility == 2 ||
                 (kind.volatility == 1 && !with_volatile))
                 continue;
-            CtGroupRow *r = vote(s, n, index, fact, &kind);
+            CtGroupRow *r = vote(s, n, s[i], index, fact, &kind);
             /* All who tell agree: nobody stands out. */
             if (r->agree == r->known)
                 row_free(r);

@@ -7,14 +7,19 @@
 typedef struct {
     char *subject, *key;
     char *value;   /* all values, sorted, joined by " | "; NULL: absent or not known */
+    char *plain;   /* the values as numbers where they are quantities: "x16" and "16x" are one */
     char *place;   /* of the first (nullable) */
     char *parser;  /* that read it: says whether another state was looked at there */
+    char *command, *file; /* what it read: command, name of the file (nullable) */
     char *trouble; /* status when it could not be read (nullable) */
 } CtStateFact;
 
 typedef struct {
     GHashTable *facts;   /* "subject\tkey" -> CtStateFact */
-    GHashTable *parsers; /* parsers that read something, and kinds that were covered */
+    GHashTable *keys;    /* keys that have a value or a reason why not */
+    GHashTable *parsers; /* parsers that read something -> how many places */
+    GHashTable *places;  /* "parser\tcommand" and "parser\tfile" */
+    gboolean live;       /* a capture: it looks everywhere that it knows */
 } CtState;
 
 typedef struct {
@@ -28,7 +33,10 @@ void ct_state_free(CtState *state);
 /* Lower-case name of a GPU -> canonical subject. With `like` the names of the other state are
  * taken where one of its names is the same: a UUID first, then a PCI address, then the number. */
 GHashTable *ct_state_names(CtEvidence *ev, GHashTable *like);
-gboolean ct_state_looked(const CtState *state, const CtStateFact *at);
+/* Whether `state` was looked at where `of` has the fact. */
+gboolean ct_state_looked(const CtState *state, const CtState *of, const CtStateFact *at);
+/* Both have a value, and it is the same one. */
+gboolean ct_state_equal(const CtStateFact *a, const CtStateFact *b);
 
 /* key -> CtFactKind, asked with ct_fact_kind. */
 typedef struct CtFactKinds CtFactKinds;

@@ -139,7 +139,8 @@ GHashTable *ct_state_names(CtEvidence *ev, GHashTable *like)
 static void fact_free(gpointer data)
 {
     CtStateFact *f = data;
-    char *const owned[] = {f->subject, f->key, f->value, f->place, f->parser, f->trouble};
+    char *const owned[] = {f->subject, f->key,     f->value,   f->plain, f->place,
+                           f->parser,  f->command, f->file, f->trouble};
     for (gsize i = 0; i < G_N_ELEMENTS(owned); i++)
         g_free(owned[i]);
     g_free(f);
@@ -169,22 +170,43 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void add_value(CtStateFact *f, const char *value)
+static void add_value(char **all, const char *value)
 {
-    if (!f->value) {
-        f->value = g_strdup(value);
+    if (!*all) {
+        *all = g_strdup(value);
         return;
     }
-    g_auto(GStrv) list = g_strsplit(f->value, " | ", -1);
+    g_auto(GStrv) list = g_strsplit(*all, " | ", -1);
     guint n = g_strv_length(list);
-    if (n >= MAX_VALUES || has_value(f->value, value))
+    if (n >= MAX_VALUES || has_value(*all, value))
         return;
     list = g_renew(char *, list, n + 2);
     list[n] = g_strdup(value);
     list[n + 1] = NULL;
     qsort(list, n + 1, sizeof *list, by_text);
-    g_free(f->value);
-    f->value = g_strjoinv(" | ", list);
+    g_free(*all);
+    *all = g_strjoinv(" | ", list);
+}
+
+/* A quantity is shown in the spelling that came first. */
+static void add_spelling(CtStateFact *f, const char *value, const char *number)
+{
+    const char *plain = number ? number : value;
+    if (number && f->plain && has_value(f->plain, plain))
+        return;
+    add_value(&f->plain, plain);
+    add_value(&f->value, value);
+}
+
+/* "/etc/os-release" of a capture and "logs/os-release.txt" are one. */
+static char *file_name(const char *path)
+{
+    char *base = g_path_get_basename(path);
+    static const char *const ends[] = {".txt", ".log", ".out"};
+    for (gsize i = 0; i < G_N_ELEMENTS(ends); i++)
+        if (g_str_has_suffix(base, ends[i]) && strlen(base) > 4)
+            base[strlen(base) - 4] = '\0';
+    return base;
 }
 
 static void take(CtState *s, GHashTable *names, sqlite3_stmt *st)
@@ -199,13 +221,31 @@ static void take(CtState *s, GHashTable *names, sqlite3_stmt *st)
         f->key = g_strdup(key);
         f->parser = g_strdup(ct_column(st, 4));
         f->place = g_strdup_printf("%s:%s", ct_column(st, 5), ct_column(st, 6));
+        f->command = g_strdup((const char *)sqlite3_column_text(st, 8));
+        f->file = file_name(ct_column(st, 5));
         g_hash_table_insert(s->facts, g_steal_pointer(&index), f);
     }
     if (strcmp(status, "ok") == 0 || strcmp(status, "partial") == 0 ||
         strcmp(status, "truncated") == 0)
-        add_value(f, value);
+        add_spelling(f, value, (const char *)sqlite3_column_text(st, 7));
     else if (strcmp(status, "absent") != 0 && !f->trouble)
         f->trouble = g_strdup(status);
+    if (f->value || f->trouble)
+        g_hash_table_add(s->keys, f->key);
+}
+
+static void take_place(CtState *s, const char *parser, const char *command, const char *path,
+                       gboolean live)
+{
+    gpointer had = g_hash_table_lookup(s->parsers, parser);
+    g_hash_table_replace(s->parsers, g_strdup(parser), GUINT_TO_POINTER(GPOINTER_TO_UINT(had) + 1));
+    s->live |= live;
+    if (command)
+        g_hash_table_add(s->places, g_strconcat(parser, "\t", command, NULL));
+    if (!command || live) {
+        g_autofree char *file = file_name(path);
+        g_hash_table_add(s->places, g_strconcat(parser, "\t", file, NULL));
+    }
 }
 
 CtState *ct_state_new(CtEvidence *ev, GHashTable *names)
@@ -215,18 +255,23 @@ CtState *ct_state_new(CtEvidence *ev, GHashTable *names)
     guint n = 0;
     ct_evidence_flush(ev);
     s->facts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, fact_free);
+    s->keys = g_hash_table_new(g_str_hash, g_str_equal);
     s->parsers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    s->places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     sqlite3_stmt *st = ct_prepare(
         db, "SELECT f.subject, f.key, coalesce(f.value, f.number), f.status, s.parser, c.path, "
-            "f.line FROM main.fact f JOIN main.section s ON s.id = f.section JOIN main.source c "
+            "f.line, f.number, s.command FROM main.fact f JOIN main.section s ON s.id = f.section JOIN main.source c "
             "ON c.id = s.source WHERE s.scope <> 'claimed' ORDER BY f.id");
     while (sqlite3_step(st) == SQLITE_ROW && n++ < MAX_FACTS)
         take(s, names, st);
     sqlite3_finalize(st);
-    st = ct_prepare(db, "SELECT DISTINCT parser FROM main.section WHERE parser IS NOT NULL AND "
-                        "status IN ('ok', 'partial', 'truncated')");
+    st = ct_prepare(db, "SELECT DISTINCT s.parser, s.command, c.path, c.format = 'live' FROM "
+                        "main.section s JOIN main.source c ON c.id = s.source WHERE s.parser IS "
+                        "NOT NULL AND s.parser <> 'generic-text' AND s.status IN ('ok', "
+                        "'partial', 'truncated')");
     while (sqlite3_step(st) == SQLITE_ROW)
-        g_hash_table_add(s->parsers, g_strdup(ct_column(st, 0)));
+        take_place(s, ct_column(st, 0), (const char *)sqlite3_column_text(st, 1), ct_column(st, 2),
+                   sqlite3_column_int(st, 3));
     sqlite3_finalize(st);
     return s;
 }
@@ -235,14 +280,45 @@ void ct_state_free(CtState *s)
 {
     if (!s)
         return;
+    g_hash_table_unref(s->keys);
     g_hash_table_unref(s->facts);
     g_hash_table_unref(s->parsers);
+    g_hash_table_unref(s->places);
     g_free(s);
 }
 
-gboolean ct_state_looked(const CtState *state, const CtStateFact *at)
+/* Costs time, so nobody takes it unasked. */
+static gboolean is_on_request(const char *key)
 {
-    return g_hash_table_contains(state->parsers, at->parser);
+    return strcmp(key, "file.sha256") == 0;
+}
+
+gboolean ct_state_looked(const CtState *state, const CtState *of, const CtStateFact *at)
+{
+    if (!g_hash_table_contains(state->parsers, at->parser))
+        return FALSE;
+    if (g_hash_table_contains(state->keys, at->key))
+        return TRUE;
+    if (is_on_request(at->key))
+        return FALSE;
+    if (state->live && of->live)
+        return TRUE;
+    /* A parser of one output saw what there is to see; one of many files only those. */
+    if (GPOINTER_TO_UINT(g_hash_table_lookup(of->parsers, at->parser)) < 2)
+        return TRUE;
+    const char *const names[] = {at->command, at->file};
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *place = names[i] ? g_strconcat(at->parser, "\t", names[i], NULL) : NULL;
+        if (place && g_hash_table_contains(state->places, place))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+gboolean ct_state_equal(const CtStateFact *a, const CtStateFact *b)
+{
+    return a && b && a->value && b->value &&
+           (strcmp(a->value, b->value) == 0 || strcmp(a->plain, b->plain) == 0);
 }
 
 /* ---- what a key means ---- */

@@ -71,14 +71,14 @@ static CtDiffState state_of(const CtStateFact *a, const CtStateFact *b, const Ct
     if (a && a->value && b && b->value)
         return CT_DIFF_CHANGED;
     if (a && a->value)
-        return b || ct_state_looked(sb, a) ? CT_DIFF_REMOVED : CT_DIFF_UNKNOWN;
-    return a || ct_state_looked(sa, b) ? CT_DIFF_ADDED : CT_DIFF_UNKNOWN;
+        return b || ct_state_looked(sb, sa, a) ? CT_DIFF_REMOVED : CT_DIFF_UNKNOWN;
+    return a || ct_state_looked(sa, sb, b) ? CT_DIFF_ADDED : CT_DIFF_UNKNOWN;
 }
 
 static gboolean same(const CtStateFact *a, const CtStateFact *b)
 {
     if (a && b)
-        return g_strcmp0(a->value, b->value) == 0 && (a->value || !a->trouble == !b->trouble);
+        return ct_state_equal(a, b) || (!a->value && !b->value && !a->trouble == !b->trouble);
     /* Noted as absent in one, not noted in the other: nothing differs that anybody saw. */
     const CtStateFact *one = a ? a : b;
     return !one->value && !one->trouble;
@@ -90,11 +90,11 @@ static void compare(CtDiff *d, const CtStateFact *a, const CtStateFact *b, CtSta
     const CtStateFact *one = a ? a : b;
     CtFactKind kind = ct_fact_kind(kinds, one->key);
     if (same(a, b)) {
-        d->same++;
+        d->same += ct_state_equal(a, b);
         return;
     }
     if (kind.volatility == 1 && !with_volatile) {
-        d->hidden++;
+        d->hidden += a && b && a->value && b->value;
         return;
     }
     CtDiffRow *r = g_new0(CtDiffRow, 1);
@@ -113,6 +113,7 @@ static void compare(CtDiff *d, const CtStateFact *a, const CtStateFact *b, CtSta
                      .importance = weigh(&kind, one->key, a ? a->value : NULL,
                                          b ? b->value : NULL)};
     /* What nobody looked at is no drift. */
+    d->unknown += r->state == CT_DIFF_UNKNOWN;
     if (r->state == CT_DIFF_UNKNOWN)
         r->importance = MIN(r->importance, CT_DIFF_MATTERS - 1);
     g_ptr_array_add(d->rows, r);
@@ -242,6 +243,10 @@ CtDiff *ct_diff(CtEvidence *before, CtEvidence *now, const CtKb *kb, gboolean wi
     compare_all(d, states, kinds, with_volatile);
     gboolean ok = judge(d, ev, kb, lang, error);
     g_ptr_array_sort(d->rows, row_order);
+    /* Two logs without a fact are compared by what the checklist says of them. */
+    d->nothing = !d->same && !d->hidden && d->unknown == d->rows->len &&
+                 (!d->verdicts->len || !g_hash_table_size(states[0]->parsers) ||
+                  !g_hash_table_size(states[1]->parsers));
     ct_fact_kinds_free(kinds);
     ct_state_free(states[0]);
     ct_state_free(states[1]);
@@ -252,6 +257,8 @@ CtDiff *ct_diff(CtEvidence *before, CtEvidence *now, const CtKb *kb, gboolean wi
 
 gboolean ct_diff_matters(const CtDiff *d)
 {
+    if (d->nothing)
+        return FALSE;
     for (guint i = 0; i < d->rows->len; i++) {
         const CtDiffRow *r = g_ptr_array_index(d->rows, i);
         if (r->importance >= CT_DIFF_MATTERS && r->state != CT_DIFF_UNKNOWN)
@@ -379,6 +386,7 @@ static void compare_part(CtDiff *d, const CtState *s, const CtFactKinds *kinds, 
     }
     CtFactKind kind = ct_fact_kind(kinds, key);
     CtDiffRow *r = g_new0(CtDiffRow, 1);
+    d->unknown += !found;
     *r = (CtDiffRow){.state = found ? CT_DIFF_CHANGED : CT_DIFF_UNKNOWN,
                      .subject = g_strdup(found ? found->subject : ""),
                      .key = g_strdup(key),
@@ -389,6 +397,16 @@ static void compare_part(CtDiff *d, const CtState *s, const CtFactKinds *kinds, 
                      .importance = found ? weigh(&kind, key, wanted, found->value)
                                          : CT_DIFF_MATTERS - 1};
     g_ptr_array_add(d->rows, r);
+}
+
+/* A machine that says what it is, and nothing of a Jetson. */
+static gboolean is_no_jetson(const CtState *s)
+{
+    static const char *const keys[] = {"host.jetson", "host.chip", "version.l4t"};
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
+        if (g_hash_table_contains(s->keys, keys[i]))
+            return FALSE;
+    return g_hash_table_contains(s->keys, "host.arch");
 }
 
 CtDiff *ct_diff_release(const char *release, CtEvidence *now, const CtKb *kb, GError **error)
@@ -406,13 +424,15 @@ CtDiff *ct_diff_release(const char *release, CtEvidence *now, const CtKb *kb, GE
     sqlite3_stmt *st = NULL;
     sqlite3_prepare_v2(ct_kb_db(kb), sql, -1, &st, NULL);
     sqlite3_bind_text(st, 1, key, -1, SQLITE_TRANSIENT);
-    while (sqlite3_step(st) == SQLITE_ROW)
+    d->foreign = sql == jetson_sql && is_no_jetson(state);
+    while (!d->foreign && sqlite3_step(st) == SQLITE_ROW)
         if (sqlite3_column_type(st, 1) != SQLITE_NULL)
             compare_part(d, state, kinds, (const char *)sqlite3_column_text(st, 0),
                          (const char *)sqlite3_column_text(st, 1),
                          (guint)sqlite3_column_int(st, 2));
     sqlite3_finalize(st);
     g_ptr_array_sort(d->rows, row_order);
+    d->nothing = !d->same && d->unknown == d->rows->len;
     ct_fact_kinds_free(kinds);
     ct_state_free(state);
     return d;

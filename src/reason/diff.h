@@ -37,6 +37,9 @@ typedef struct {
     GPtrArray *verdicts; /* CtDiffVerdict: failures, then warnings, then what got better */
     GPtrArray *rows;     /* CtDiffRow, most important first */
     guint same, hidden;  /* facts that agree; volatile ones that differ and were left out */
+    guint unknown;       /* rows that are CT_DIFF_UNKNOWN: no difference that anybody saw */
+    gboolean nothing;    /* there was nothing that could be compared */
+    gboolean foreign;    /* a release for a Jetson, and the machine is none */
     CtDiagnosis *diagnoses[2];
     CtCheckList *checks[2];
 } CtDiff;

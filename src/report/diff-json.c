@@ -72,6 +72,8 @@ char *ct_diff_json(const CtDiff *d, const CtDiffPage *page)
     json_object_set_new(root, "differs", json_boolean(ct_diff_matters(d)));
     json_object_set_new(root, "verdicts", verdicts);
     json_object_set_new(root, "rows", rows);
+    json_object_set_new(root, "compared", json_boolean(!d->nothing));
+    json_object_set_new(root, "one_side_only", json_integer(d->unknown));
     json_object_set_new(root, "same", json_integer(d->same));
     json_object_set_new(root, "volatile_left_out", json_integer(d->hidden));
     return finish(root);

@@ -105,14 +105,14 @@ static void add_verdicts(CtDiffDoc *doc, const CtDiff *d, const CtDiffPage *page
 static void add_rows(CtDiffDoc *doc, const CtDiff *d, const CtDiffPage *page)
 {
     CtDiffChapter *known = NULL, *unknown = NULL;
-    guint left = 0;
+    guint left[2] = {0};
     for (guint i = 0; i < d->rows->len; i++) {
         const CtDiffRow *r = d->rows->pdata[i];
         gboolean is_unknown = r->state == CT_DIFF_UNKNOWN;
         CtDiffChapter **c = is_unknown ? &unknown : &known;
         if (page->form == CT_DIFF_TEXT && !page->text.full && *c &&
             (*c)->items->len >= (is_unknown ? 5 : SHORT_ROWS)) {
-            left++;
+            left[is_unknown]++;
             continue;
         }
         if (!*c)
@@ -123,9 +123,10 @@ static void add_rows(CtDiffDoc *doc, const CtDiff *d, const CtDiffPage *page)
         it->place = g_strdup(r->place_after ? r->place_after : r->place_before);
         it->bad = r->importance >= 80 && !is_unknown;
     }
-    if (left) {
-        g_autofree char *n = g_strdup_printf("%u", left);
-        item(known ? known : unknown, "", ct_msgf(page->lang, CT_MSG_DIFF_MORE, n, NULL));
+    for (int i = 0; i < 2; i++) {
+        g_autofree char *n = g_strdup_printf("%u", left[i]);
+        if (left[i])
+            item(i ? unknown : known, "", ct_msgf(page->lang, CT_MSG_DIFF_MORE, n, NULL));
     }
 }
 
@@ -141,14 +142,21 @@ char *ct_diff_report(const CtDiff *d, const CtDiffPage *page)
     if (page->form == CT_DIFF_JSON)
         return ct_diff_json(d, page);
     CtDiffDoc doc = {.chapters = g_ptr_array_new_with_free_func(chapter_free)};
-    g_autofree char *n = g_strdup_printf("%u", d->rows->len);
+    g_autofree char *n = g_strdup_printf("%u", d->rows->len - d->unknown);
+    g_autofree char *unknown = g_strdup_printf("%u", d->unknown);
     g_autofree char *same = g_strdup_printf("%u", d->same);
     g_autofree char *hidden = g_strdup_printf("%u", d->hidden);
     doc.bad = ct_diff_matters(d);
-    doc.title = ct_msgf(page->lang, doc.bad ? CT_MSG_DIFF_DIFFERS : CT_MSG_DIFF_SAME, page->before,
-                        page->now, NULL);
-    doc.sum = ct_msgf(page->lang, CT_MSG_DIFF_SUM, n, same, hidden, NULL);
-    add_verdicts(&doc, d, page);
+    doc.title = ct_msgf(page->lang,
+                        d->foreign   ? CT_MSG_DIFF_FOREIGN
+                        : d->nothing ? CT_MSG_DIFF_NOTHING
+                        : doc.bad    ? CT_MSG_DIFF_DIFFERS
+                                     : CT_MSG_DIFF_SAME,
+                        page->before, page->now, NULL);
+    doc.sum = d->foreign ? g_strdup("")
+                         : ct_msgf(page->lang, CT_MSG_DIFF_SUM, n, same, hidden, unknown, NULL);
+    if (!d->nothing)
+        add_verdicts(&doc, d, page);
     add_rows(&doc, d, page);
     char *out = render(&doc, page);
     doc_clear(&doc);

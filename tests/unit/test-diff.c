@@ -116,6 +116,69 @@ static void absent_is_not_unknown(void **unused)
     assert_string_equal(row(denied, "version.driver")->note, "denied");
 }
 
+/* Another parser's spelling of a number is no difference; a value of another size is one. */
+static void a_quantity_is_one_in_any_spelling(void **unused)
+{
+    CtEvidence *ev[2];
+    for (int i = 0; i < 2; i++) {
+        ev[i] = state("smi");
+        CtFactRow f = {.section = section, .line = 1, .subject = "gpu:0", .status = CT_OK,
+                       .key = "gpu.pcie.link.width.max", .value = i ? "16x" : "x16",
+                       .number = 16, .has_number = TRUE};
+        ct_evidence_add_fact(ev[i], &f);
+        f.value = "16x";
+        ct_evidence_add_fact(ev[i], &f);
+        f.key = "gpu.pcie.link.width.current";
+        f.number = i ? 8 : 16;
+        f.value = i ? "8x" : "x16";
+        ct_evidence_add_fact(ev[i], &f);
+    }
+    g_autoptr(CtDiff) d = diff(ev[0], ev[1], FALSE);
+    assert_null(row(d, "gpu.pcie.link.width.max"));
+    assert_string_equal(row(d, "gpu.pcie.link.width.current")->after, "8x");
+    assert_int_equal(d->unknown, 0);
+}
+
+/* Known of one side only is no difference, and is counted apart. */
+static void nothing_in_common_is_no_agreement(void **unused)
+{
+    CtEvidence *a = state("smi"), *b;
+    fact(a, NULL, "version.driver", "550.54.15");
+    b = state("another-tool");
+    g_autoptr(CtDiff) d = diff(a, b, FALSE);
+    assert_true(d->nothing);
+    assert_int_equal(d->unknown, 1);
+    assert_int_equal(d->same, 0);
+}
+
+static void what_is_taken_on_request_is_no_outlier(void **unused)
+{
+    CtEvidence *ev[3];
+    for (int i = 0; i < 3; i++) {
+        ev[i] = state("library-list");
+        fact(ev[i], "/usr/lib/libcuda.so.1", "file.soname", "libcuda.so.1");
+    }
+    fact(ev[2], "/usr/lib/libcuda.so.1", "file.sha256", "aa");
+    g_autoptr(GPtrArray) rows = ct_diff_group(ev, 3, kb, FALSE);
+    assert_int_equal(rows->len, 0);
+    for (int i = 0; i < 3; i++)
+        ct_evidence_free(ev[i]);
+}
+
+static void a_jetson_release_says_nothing_of_a_server(void **unused)
+{
+    CtEvidence *ev = state("uname");
+    fact(ev, NULL, "host.arch", "x86_64");
+    fact(ev, NULL, "version.cuda.toolkit", "12.4.1");
+    g_autoptr(CtDiff) d = ct_diff_release("jp6.2", ev, kb, NULL);
+    assert_true(d->foreign);
+    assert_int_equal(d->rows->len, 0);
+    g_autoptr(CtDiff) cuda = ct_diff_release("cuda12.4", ev, kb, NULL);
+    assert_false(cuda->foreign);
+    assert_int_equal(cuda->rows->len, cuda->unknown);
+    ct_evidence_free(ev);
+}
+
 static void a_driver_below_the_floor_outranks_a_kernel(void **unused)
 {
     CtEvidence *a = state("smi"), *b;
@@ -180,6 +243,10 @@ int main(void)
         cmocka_unit_test(a_gpu_is_known_by_any_of_its_names),
         cmocka_unit_test(volatile_facts_are_left_out),
         cmocka_unit_test(absent_is_not_unknown),
+        cmocka_unit_test(a_quantity_is_one_in_any_spelling),
+        cmocka_unit_test(nothing_in_common_is_no_agreement),
+        cmocka_unit_test(what_is_taken_on_request_is_no_outlier),
+        cmocka_unit_test(a_jetson_release_says_nothing_of_a_server),
         cmocka_unit_test(a_driver_below_the_floor_outranks_a_kernel),
         cmocka_unit_test(a_release_is_compared_by_the_numbers_both_write),
         cmocka_unit_test(the_odd_one_of_a_group_stands_out),

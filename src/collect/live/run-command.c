@@ -304,6 +304,8 @@ G_NORETURN static void become(char **argv, const int out[2], int go, int report,
     dup2(out[0], STDOUT_FILENO);
     dup2(out[1], STDERR_FILENO);
     sigprocmask(SIG_SETMASK, mask, NULL);
+    signal(SIGPIPE, SIG_DFL); /* ignored here, which a program would inherit */
+    signal(SIGXFSZ, SIG_DFL);
     execvp(argv[0], argv);
     int code = errno;
     if (write(report, &code, sizeof code) != (gssize)sizeof code)
