@@ -73,6 +73,42 @@ static void test_secrets_go(void **state)
         {"sshpass -p Pl4nted! ssh a", "Pl4nted!"},
         {"AccountName=x;AccountKey=Zm9vYmFyYmF6cXV4Cg==", "Zm9vYmFy"},
         {"https://x.blob.example.org/c?sv=2022&sig=abcDEF0123456%2Bxyz", "abcDEF0123456"},
+        {"post to https://hooks.slack.com/services/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",
+         "zXcVbNmAs"},
+        {"https://discord.com/api/webhooks/112233445566778899/aBcDeFgHiJkLmNoP0123456789", "aBcDeFgH"},
+        {"https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=Zk93kfm20dkcm3k2", "Zk93kfm20"},
+        {"mysql -h db1 -uroot -pWinter7Rain shop", "Winter7Rain"},
+        {"['mysqldump', '-uroot', '-pWinter7Rain']", "Winter7Rain"},
+        {"redis-cli -a Winter7Rain ping", "Winter7Rain"},
+        {"docker login -u bob -p Winter7Rain reg.example.org", "Winter7Rain"},
+        {"sqlcmd -S db1 -U sa -P Winter7Rain", "Winter7Rain"},
+        {"ldapsearch -x -D cn=admin -w Winter7Rain", "Winter7Rain"},
+        {"server --key kq81LLmz72Tw --port 80", "kq81LLmz72Tw"},
+        {"['serve.py', '--api-key', 'kq81LLmz72Tw']", "kq81LLmz72Tw"},
+        {"oauth ya29.a0Xq81LLmz72TwbCdEfGhIjK", "a0Xq81LL"},
+        {"charge with sk_live_9Kd83mDk2Lq0Zz71", "9Kd83mDk2"},
+        {"bot 5566778899:AAGd83mDk2Lq0Zz71kq81LLmz72TwXyZabc", "AAGd83mDk2"},
+        {"https://api.telegram.org/bot5566778899:AAGd83mDk2Lq0Zz71kq81LLmz72TwXyZabc/getMe",
+         "AAGd83mDk2"},
+        {"Driver={ODBC Driver 18};Server=db1;Uid=sa;Pwd=Winter7Rain;", "Winter7Rain"},
+        {"UID=sa;PWD=Winter7Rain;", "Winter7Rain"},
+        {"{\"auths\": {\"reg.example.org\": {\"auth\": \"Ym9iOldpbnRlclJhaW5z\"}}}", "Ym9iOldp"},
+        {"aws_secret_access_key = kD83mDk2/Lq0Zz71kq81LLmz72Tw+yZab", "kD83mDk2"},
+        {"GET /v1/x?access_token=kD83mDk2Lq0Zz71&page=2", "kD83mDk2Lq"},
+        {"密码：Winter7Rain", "Winter7Rain"},
+        {"数据库密码为 “Winter7Rain”", "Winter7Rain"},
+        {"令牌 = Winter7Rain", "Winter7Rain"},
+        {"0::/docker/7d865e959b2466918c9863afca942d0fb89d7c9ac0c99bafc3749504ded97730", "7d865e959b24"},
+        {"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,mems_allowed=0,oom_memcg=/docker"
+         "/7d865e959b2466918c9863afca942d0fb89d7c9ac0c99bafc3749504ded97730,task_memcg=/docker/"
+         "7d865e959b2466918c9863afca942d0fb89d7c9ac0c99bafc3749504ded97730,task=python3",
+         "7d865e959b24"},
+        {"/kubepods/cri-containerd-7d865e959b2466918c9863afca942d0fb89d7c9ac0c99bafc3749504ded97730.scope",
+         "7d865e959b24"},
+        {"container 7d865e959b24 exited with 137", "7d865e959b24"},
+        {"CONTAINER_ID=7d865e959b24", "7d865e959b24"},
+        {"HOSTNAME=7d865e959b24", "7d865e959b24"},
+        {"7d865e959b24   triton:24.05   \"/opt/serve\"   2 hours ago   Up 2 hours", "7d865e959b24"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(planted); i++) {
         g_autofree char *out = clean(planted[i].line);
@@ -134,6 +170,16 @@ static void test_values_stay(void **state)
         "1 2 3.4 5.6.7 8.9.10",
         "nccl version 2.20.5+cuda12.4",
         "Driver Version: 535.161.08   CUDA Version: 12.2",
+        "Linux version 6.18.5 (builder) (gcc 13.2.0) #1 SMP PREEMPT\nfile.version kernel version",
+        "2025-11-30T22:25:32+00:00 version engine: built\nTensorRT version 10",
+        "libnvinfer.so.10.3.0.30\n[INFO] 10.3.0.30",
+        "docker run -p 8000:8000 -p8443:8443 nginx",
+        "mysql -P 3306 -u root", "mkdir -p build/a7 && ssh -p 2222 x", "zip -r a.zip b",
+        "trtexec --key server.pem --key=/etc/ssl/a.key",
+        "sha256:7d865e959b2466918c9863afca942d0fb89d7c9ac0c99bafc3749504ded97730",
+        "image sha256:7d865e959b24 pulled by docker", "commit 7d865e959b24 of cuda-samples",
+        "build-id 7d865e959b24", "密码错误", "密钥文件：/etc/ssl/a.key", "pwd=/workspace Pwd: /tmp",
+        "12345678:99 1234567890:12", "GET /v2/models?key=name&page=2", "\"auth\": \"none\"",
     };
     for (gsize i = 0; i < G_N_ELEMENTS(lines); i++) {
         g_autofree char *out = clean(lines[i]);
@@ -161,6 +207,83 @@ static void test_twice_is_once(void **state)
                        "inet 192.168.17.4/24 52:54:00:ab:cd:ef fe80::5054:ff:fe12:3456\n";
     g_autofree char *once = clean(text), *twice = clean(once);
     assert_string_equal(once, twice);
+}
+
+static void same_again(const char *text, const char *const *kept)
+{
+    const guint8 other[CT_REDACT_KEY] = {9};
+    g_autofree char *once = clean(text), *twice = clean(once);
+    assert_string_equal(once, twice);
+    g_autoptr(CtRedact) r = ct_redact_new(other);
+    ct_redact_look(r, once, strlen(once));
+    g_autofree char *elsewhere = ct_redact_text(r, once, strlen(once), NULL);
+    assert_string_equal(once, elsewhere);
+    assert_int_equal(ct_redact_count(r), 0);
+    for (; *kept; kept++)
+        assert_null(strstr(once, *kept));
+}
+
+/* Also what keeps its shape is known again, by any key. */
+static void test_shapes_are_known_again(void **state)
+{
+    static const char *const kept[] = {"4f1c2d3e", "0324018045603", "7d865e959b24", "1b2c3d4e", NULL};
+    same_again("GPU-4f1c2d3e-5a6b-7c8d-9e0f-1a2b3c4d5e6f MIG-GPU-4F1C2D3E-5A6B-7C8D-9E0F-1A2B3C4D5E6F\n"
+               "Serial Number : 0324018045603\nserial: 1421519A12345\n"
+               "/docker/7d865e959b2466918c9863afca942d0fb89d7c9ac0c99bafc3749504ded97730\n"
+               "container 7d865e959b24\nkubepods-pod1b2c3d4e_5f60_7182_93a4_b5c6d7e8f901.slice\n"
+               "USER=petrosyan HOSTNAME=lab-12 kg@lab-12\n",
+               kept);
+}
+
+/* The short id begins the long one, in the stand-ins too; an id of a pod is one in both spellings. */
+static void test_forms_of_one_thing(void **state)
+{
+    g_autofree char *out =
+        clean("/docker/7d865e959b2466918c9863afca942d0fb89d7c9ac0c99bafc3749504ded97730\n"
+              "container 7d865e959b24\n"
+              "pod1b2c3d4e_5f60_7182_93a4_b5c6d7e8f901\npod1b2c3d4e-5f60-7182-93a4-b5c6d7e8f901\n");
+    g_auto(GStrv) lines = g_strsplit(out, "\n", -1);
+    assert_int_equal(strlen(lines[0]), 8 + 64);
+    assert_memory_equal(lines[0] + 8, lines[1] + 10, 12);
+    assert_string_equal(g_strdelimit(lines[2], "_", '-'), lines[3]);
+}
+
+/* A value of four numbers is what its key says. */
+static void test_versions_by_key(void **state)
+{
+    static const struct {
+        const char *key, *value;
+        gboolean stays;
+    } facts[] = {
+        {"version.tensorrt", "10.3.0.30", TRUE},   {"version.tensorrt", "10.13.3.9", TRUE},
+        {"package.libnvinfer10", "10.3.0.30", TRUE}, {"module-version.x", "192.168.4.2", TRUE},
+        {"env.MASTER", "10.3.0.77", FALSE},        {NULL, "10.3.0.77", FALSE},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(facts); i++) {
+        g_autoptr(CtRedact) r = ct_redact_new(key);
+        gsize len = strlen(facts[i].value);
+        ct_redact_look_at(r, facts[i].key, facts[i].value, len);
+        g_autofree char *out = ct_redact_value(r, facts[i].key, facts[i].value, len, NULL);
+        assert_int_equal(strcmp(out, facts[i].value) == 0, facts[i].stays);
+        /* What was a version once is one wherever no word says otherwise. */
+        g_autofree char *line = g_strconcat("[INFO] ", facts[i].value, NULL);
+        g_autofree char *bare = ct_redact_text(r, line, strlen(line), NULL);
+        assert_int_equal(strcmp(bare, line) == 0, facts[i].stays);
+        g_autofree char *peer = g_strconcat("connect to ", facts[i].value, NULL);
+        g_autofree char *gone = ct_redact_text(r, peer, strlen(peer), NULL);
+        assert_string_not_equal(gone, peer);
+    }
+}
+
+/* A host that is called as the vocabulary is costs the case more than its name tells. */
+static void test_vocabulary_is_no_host(void **state)
+{
+    g_autoptr(CtRedact) r = ct_redact_new(key);
+    const char *text = "HOSTNAME=zram\nzram is full";
+    ct_redact_look(r, text, strlen(text));
+    ct_redact_look_at(r, "zram.size", "4", 1);
+    g_autofree char *out = ct_redact_text(r, text, strlen(text), NULL);
+    assert_string_equal(out, text);
 }
 
 /* A name that is given away late goes from what stands before it too. */
@@ -202,6 +325,10 @@ int main(void)
         cmocka_unit_test(test_values_stay),
         cmocka_unit_test(test_same_thing_same_stand_in),
         cmocka_unit_test(test_twice_is_once),
+        cmocka_unit_test(test_shapes_are_known_again),
+        cmocka_unit_test(test_forms_of_one_thing),
+        cmocka_unit_test(test_versions_by_key),
+        cmocka_unit_test(test_vocabulary_is_no_host),
         cmocka_unit_test(test_learns_from_behind),
         cmocka_unit_test(test_keys_differ),
         cmocka_unit_test(test_bytes_of_any_kind),
