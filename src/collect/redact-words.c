@@ -249,7 +249,8 @@ static gboolean bare_key(const CtPlace *p, const char *name, gsize n, gsize at)
     gsize v = 0;
     if (n != 3 || g_ascii_strncasecmp(name, "key", 3) != 0)
         return FALSE;
-    for (char c; (c = ct_place_char(p, (gssize)(at + v))) && v < MAX_SECRET && !strchr(" \t\r\n\"',", c);)
+    for (char c; (c = ct_place_char(p, (gssize)(at + v))) && v < MAX_SECRET &&
+                 !strchr(" \t\r\n\"',;)]}|&", c);)
         v++;
     const char *value = p->text + p->at + at;
     return v && *value != '/' && !memchr(value, '.', v) && ct_redact_looks_secret(value, v);
