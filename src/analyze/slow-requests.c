@@ -459,9 +459,13 @@ static gboolean enough(const Group *g)
     const CtRequestSpan *worst = g_array_index(g->of, Judged, 0).r;
     double ratio = wall(worst) / MAX(g->s->typical, 1);
     gboolean host = g->why == WHY_IDLE || g->why == WHY_LAUNCH;
-    /* Between periods that were found on the GPU, idle time may be nobody's fault. */
-    if (g->part < 0.35 * g->extra || (host && g_strcmp0(g->s->found_by, "range") != 0))
+    if (g->part < 0.35 * g->extra)
         return FALSE;
+    /* Between periods that were found on the GPU, idle time may be nobody's fault; each n-th time
+     * the same is the program's own. */
+    if (host && g_strcmp0(g->s->found_by, "range") != 0)
+        return g_strcmp0(g->s->found_by, "pattern") == 0 && g->of->len >= 5 && ratio > 1.3 &&
+               regular(g) && alike(g);
     if (host || (g->why == WHY_SYNC && worst->n[CT_RN_SYNCS] <= g->s->n[CT_RN_SYNCS] + 2))
         return more_than_weather(g);
     return ratio > 1.25 || (ratio > 1.07 && g->why != WHY_KERNEL && g->why != WHY_FIRST);
