@@ -34,7 +34,8 @@ typedef struct {
     GArray *requests; /* CtRequestSpan in order of time */
     gint64 total;     /* requests that the trace holds */
     double typical, limit, part[CT_N_RP], n[CT_N_RN];
-    double own, stalled, pageable, gap, alloc_calls, sync_calls, kernel_mean, pageable_rate, h2d_rate;
+    double own, stalled;
+    double pageable, gap, alloc_calls, sync_calls, kernel_mean, pageable_rate, h2d_rate;
     double streams, threads, main_stream;
 } CtRequestSet;
 

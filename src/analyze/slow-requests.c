@@ -402,7 +402,9 @@ static void add_cold(CtEvidence *ev, const CtRequestSet *s, guint cold, double o
     /* A few milliseconds once are what every process costs. */
     double span = s->typical * (double)MAX(s->total, 1);
     const CtRequestSpan *first = &g_array_index(s->requests, CtRequestSpan, 0);
-    gboolean matters = (g.extra > 0.08 * span && (s->total >= 2 * FEW || g.extra > 100e6)) || wall(first) > 30 * s->typical || uses;
+    gboolean long_run = s->total >= 2 * FEW || g.extra > 100e6;
+    gboolean matters =
+        (g.extra > 0.08 * span && long_run) || wall(first) > 30 * s->typical || uses;
     g.leads = g.extra > other;
     if (g.of->len && matters) {
         g_array_sort(g.of, by_extra);

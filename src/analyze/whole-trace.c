@@ -15,7 +15,8 @@
 
 typedef struct {
     gint64 section, fact; /* fact is the row that a finding cites */
-    double requests, span, kernels, tiny, launches, syncs, allocs, pageable, kernel_mean, busy, rate;
+    double requests, span, kernels, tiny, launches, syncs, allocs;
+    double pageable, kernel_mean, busy, rate;
     double alloc, copy_call, sync, launch, call;
     double input, queue; /* shares of the run */
     gint64 input_fact, queue_fact;

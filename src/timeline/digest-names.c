@@ -56,10 +56,10 @@ CtRangeKind ct_digest_range_kind(const char *name)
     static const char *const queue_begin[] = {"queue", "queuing", "batching", "batcher", NULL};
     static const char *const wait[] = {"wait", "waits", "waiting", "delay", "gather", "collect",
                                        "assemble", "form", "fill", NULL};
-    static const char *const batch[] = {"batch", "slot", "turn", "request", "requests", NULL};
-    static const char *const gpu[] = {"kernel", "gpu", "cuda", "stream", "event", "model", "weights",
-                                      "engine", "attention", "decoder", "encoder", "token", "layer", "layers",
-                                      "prefill", NULL};
+    static const char *const batch[] = {"batch", "slot", "turn", NULL};
+    static const char *const gpu[] = {"kernel", "gpu",     "cuda",   "stream",    "event",
+                                      "model",  "weights", "engine", "attention", "decoder",
+                                      "encoder", "token",  "layer",  "layers",    "prefill", NULL};
     static const char *const next[] = {"next", "get", NULL};
     static const char *const item[] = {"batch", "frame", "frames", "sample", "samples", "item",
                                        "image", "images", "data", NULL};
@@ -76,7 +76,8 @@ CtRangeKind ct_digest_range_kind(const char *name)
     /* The decoder of a language model, the loading of weights: the GPU's own. */
     if (has(&w, gpu, none))
         return CT_RANGE_OTHER;
-    if (has(&w, input, input_begin) || (has(&w, next, none) && has(&w, item, none)) || (w.n == 2 && g_str_equal(w.word[0], "pre") &&
+    if (has(&w, input, input_begin) || (has(&w, next, none) && has(&w, item, none)) ||
+        (w.n == 2 && g_str_equal(w.word[0], "pre") &&
                                         g_str_has_prefix(w.word[1], "process")))
         return CT_RANGE_INPUT;
     return has(&w, wait, none) && w.n == 1 ? CT_RANGE_QUEUE : CT_RANGE_OTHER;

@@ -94,8 +94,8 @@ static void sync_gpu(World *w)
 }
 
 typedef enum {
-    NOTHING, ALLOC, PAGEABLE, SLEEP, ONE_KERNEL, ALL_KERNELS, MORE_SYNCS, HELD_UP, NEW_CODE, STALLED, READS,
-    WAITS_FOR_BATCH
+    NOTHING, ALLOC, PAGEABLE, SLEEP, ONE_KERNEL, ALL_KERNELS, MORE_SYNCS, HELD_UP, NEW_CODE, STALLED,
+    READS, WAITS_FOR_BATCH
 } Trouble;
 
 static void request(World *w, guint i, Trouble trouble, gboolean named)
@@ -119,7 +119,8 @@ static void request(World *w, guint i, Trouble trouble, gboolean named)
         call(w, CT_TL_CALL_MODULE, "cuModuleLoadData", 12 * MS);
     for (guint k = 0; k < 40; k++) {
         g_autofree char *name = g_strdup_printf("kernel_%c", 'a' + (int)(k % 10));
-        double ns = w->slower * 50e3 * (1 + (k % 10) / 5.0) * (1 + 0.02 * g_rand_double(w->rand));
+        double ns = 50e3 * (1 + (k % 10) / 5.0) * (1 + 0.02 * g_rand_double(w->rand));
+        ns *= w->slower;
         if (trouble == ONE_KERNEL && k % 10 == 3)
             ns *= 4;
         if (trouble == ALL_KERNELS)
