@@ -256,6 +256,25 @@ static gboolean bare_key(const CtPlace *p, const char *name, gsize n, gsize at)
     return v && *value != '/' && !memchr(value, '.', v) && ct_redact_looks_secret(value, v);
 }
 
+/* "machine db1 login bob password x" */
+static gboolean netrc(const CtPlace *p, const char *name, gsize n)
+{
+    static const char *const words[] = {"login ", NULL};
+    gsize from = p->at > p->line + 80 ? p->at - 80 : p->line;
+    return n == 8 && memcmp(name, "password", 8) == 0 &&
+           ct_redact_has_word(p->text + from, p->at - from, words);
+}
+
+/* "Authorization: token abc": the secret stands behind the scheme. */
+static gsize scheme_len(const CtPlace *p, gsize at)
+{
+    static const char *const schemes[] = {"token ", "apikey ", "api-key ", "digest ", "negotiate "};
+    for (gsize i = 0; i < G_N_ELEMENTS(schemes); i++)
+        if (ct_place_starts(p, at, schemes[i]))
+            return strlen(schemes[i]);
+    return 0;
+}
+
 gsize ct_redact_named_secret(CtRedact *r, const CtPlace *p, GString *out)
 {
     gsize dashes = 0, n = 0, v = 0;
@@ -269,7 +288,7 @@ gsize ct_redact_named_secret(CtRedact *r, const CtPlace *p, GString *out)
     const char *name = p->text + p->at + dashes;
     if (n < 3 || !g_ascii_isalpha(name[0]))
         return 0;
-    gsize sep = separator(p, dashes + n, dashes == 2);
+    gsize sep = separator(p, dashes + n, dashes == 2 || netrc(p, name, n));
     gsize at = dashes + n + sep;
     if (!sep || !(secret_name(name, n) || (dashes == 2 && bare_key(p, name, n, at))))
         return 0;
@@ -279,10 +298,12 @@ gsize ct_redact_named_secret(CtRedact *r, const CtPlace *p, GString *out)
         return 0; /* the value itself is found there */
     char quote = ct_place_char(p, (gssize)at - 1);
     gboolean quoted = quote == '"' || quote == '\'';
+    at += scheme_len(p, at);
+    gboolean whole = n >= 6 && g_ascii_strncasecmp(name + n - 6, "cookie", 6) == 0;
     gboolean query = strchr("?&", ct_place_char(p, -1)) && ct_place_char(p, -1);
     for (char c; (c = ct_place_char(p, (gssize)(at + v))) && v < MAX_SECRET && c != '\n' && c != '\r';
          v++)
-        if (quoted ? c == quote : strchr(query ? " \t\"',;)]}&#" : " \t\"',;)]}", c) != NULL)
+        if (quoted || whole ? (quoted && c == quote) || (whole && (c == '"' || c == '\'')) : strchr(query ? " \t\"',;)]}&#" : " \t\"',;)]}", c) != NULL)
             break;
     if (v < 1 || ct_redact_plain_value(p->text + p->at + at, v))
         return 0;
@@ -317,7 +338,10 @@ gsize ct_redact_serial(CtRedact *r, const CtPlace *p, GString *out)
         digit |= g_ascii_isdigit(c);
         n++;
     }
-    if (n < 6 || n > 64 || !digit || ct_place_char(p, (gssize)(at + n)) == '/')
+    char next = ct_place_char(p, (gssize)(at + n));
+    /* "SerialNumber: 3530000.xhci" names a device of the board, "serial: ttyTHS1 at" a port */
+    if (n < 6 || n > 64 || !digit || next == '/' || ct_place_starts(p, at, "tty") ||
+        (next == '.' && g_ascii_isalpha(ct_place_char(p, (gssize)(at + n) + 1))))
         return 0;
     g_autofree char *value = g_strndup(p->text + p->at + at, n);
     ct_redact_learn(r, CT_REDACT_SERIAL, value);

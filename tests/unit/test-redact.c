@@ -108,6 +108,16 @@ static void test_secrets_go(void **state)
         {"container 7d865e959b24 exited with 137", "7d865e959b24"},
         {"CONTAINER_ID=7d865e959b24", "7d865e959b24"},
         {"HOSTNAME=7d865e959b24", "7d865e959b24"},
+        {"7d865e959b246       0f1e2d3c4b5a6       2 hours ago   Running   serve", "7d865e959b246"},
+        {"\"Id\": \"7d865e959b2466918c9863afca942d0fb89d7c9ac0c99bafc3749504ded97730\"", "7d865e959b24"},
+        {"oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset="
+         "7d865e959b2466918c9863afca942d0fb89d7c9ac0c99bafc3749504ded97730,mems_allowed=0",
+         "7d865e959b24"},
+        {"Authorization: token kD83mDk2Lq0Zz71", "kD83mDk2Lq"},
+        {"curl -H 'Cookie: session=abc123; id=kD83mDk2Lq0Zz71' x", "kD83mDk2Lq"},
+        {"machine db1 login bob password kD83mDk2Lq0Zz71", "kD83mDk2Lq"},
+        {"redis://:kD83mDk2Lq0Zz71@db1:6379/0", "kD83mDk2Lq"},
+        {"jdbc:mysql://db1/x?user=bob&password=kD83mDk2Lq0Zz71&ssl=1", "kD83mDk2Lq"},
         {"7d865e959b24   triton:24.05   \"/opt/serve\"   2 hours ago   Up 2 hours", "7d865e959b24"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(planted); i++) {
@@ -174,6 +184,8 @@ static void test_values_stay(void **state)
         "2025-11-30T22:25:32+00:00 version engine: built\nTensorRT version 10",
         "libnvinfer.so.10.3.0.30\n[INFO] 10.3.0.30",
         "docker run -p 8000:8000 -p8443:8443 nginx",
+        "usb usb1: SerialNumber: 3530000.xhci\ntegra-xusb 3530000.xusb: USB2 port 0",
+        "3130000.serial: ttyTHS3 at MMIO 0x3130000 (irq = 40)",
         "mysql -P 3306 -u root", "mkdir -p build/a7 && ssh -p 2222 x", "zip -r a.zip b",
         "trtexec --key server.pem --key=/etc/ssl/a.key",
         "sha256:7d865e959b2466918c9863afca942d0fb89d7c9ac0c99bafc3749504ded97730",
