@@ -219,14 +219,20 @@ static gboolean without_device(CtReason *r)
 {
     static const char *const signs[] = {"fact:gpu.name",      "fact:gpu.uuid", "fact:module.nvidia*",
                                         "fact:module.nvgpu",  "fact:host.jetson",
-                                        "fact:module.nouveau", "fact:pci.gpu*", "fact:host.wsl"};
+                                        "fact:module.nouveau", "fact:pci.gpu*", "fact:host.wsl",
+                                        "fact:device-node.nvidia*", "event:nvml-error"};
     for (gsize i = 0; i < G_N_ELEMENTS(signs); i++)
         if (ct_presence_has(r, signs[i]))
             return FALSE;
+    /* A library of the driver belongs to a device, and one that fails or hangs is no "none". */
     sqlite3_stmt *st = ct_prepare(
-        r->db, "SELECT count(*), sum(number > 0) FROM fact WHERE key = 'gpu.pci-count'");
+        r->db, "SELECT count(*), sum(number > 0), EXISTS (SELECT 1 FROM source WHERE format = "
+               "'live' AND path IN ('nvml', 'live:nvml') AND status IN ('ok', 'partial', 'failed', "
+               "'timeout', 'denied')), EXISTS (SELECT 1 FROM fact WHERE key = 'file.soname' AND value GLOB 'libnvidia-ml.so*') FROM fact "
+               "WHERE key = 'gpu.pci-count'");
     sqlite3_step(st);
-    gboolean none = sqlite3_column_int(st, 0) > 0 && sqlite3_column_int(st, 1) == 0;
+    gboolean none = sqlite3_column_int(st, 0) > 0 && sqlite3_column_int(st, 1) == 0 &&
+                    !sqlite3_column_int(st, 2) && !sqlite3_column_int(st, 3);
     sqlite3_finalize(st);
     return none;
 }

@@ -242,6 +242,13 @@ static void garbage(void **state)
     g_autofree char *address = fact(&s, "gpu:0", "gpu.pci");
     assert_true(!address || !strchr(address, '.')); /* none is made up */
     assert_null(strchr(s.text, '\xff'));
+    static const char *const never[] = {"4294967295", "18446744073709551615", "????", "0xff",
+                                        "0xFFFFFFFF", ": Active\n", "Exceeded : Yes"};
+    for (gsize i = 0; i < G_N_ELEMENTS(never); i++)
+        if (strstr(s.text, never[i]))
+            fail_msg("believed: %s", never[i]);
+    expect(&s, "gpu:0", "gpu.name", "failed");
+    expect(&s, "gpu:0", "gpu.ecc.sram-threshold-exceeded", "failed");
     shot_clear(&s);
 }
 
@@ -293,11 +300,17 @@ static void no_init(void **state)
         {9, "couldn't communicate with the NVIDIA driver"},
         {4, "Insufficient Permissions"},
         {999, "Unknown Error"},
+        {15, "GPU is lost (NVML_ERROR_GPU_IS_LOST, 15)"},
+        {3, "Not Supported (NVML_ERROR_NOT_SUPPORTED, 3)"},
+        {4711, "(NVML_ERROR_4711, 4711)"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *script = g_strdup_printf("nvmlInit_v2 error %d\n", cases[i].code);
         Shot s = shoot(script);
         assert_non_null(strstr(s.text, cases[i].says));
+        g_autofree char *code = g_strdup_printf(", %d)", cases[i].code);
+        assert_int_equal(s.run->status, CT_FAILED);
+        assert_non_null(strstr(s.run->note, code));
         shot_clear(&s);
     }
 }
@@ -306,6 +319,12 @@ static void lost_gpu(void **state)
 {
     Shot s = shoot("devices 2\nnvmlDeviceGetName = X\nnvmlDeviceGetHandleByIndex_v2[0] error 15\n");
     assert_non_null(strstr(s.text, "GPU 0: GPU is lost"));
+    assert_int_equal(s.run->status, CT_OK); /* the other one is there */
+    shot_clear(&s);
+    s = shoot("devices 2\nnvmlDeviceGetHandleByIndex_v2 error 15\n");
+    assert_int_equal(s.run->status, CT_FAILED);
+    assert_non_null(strstr(s.run->note, "2 of 2 GPUs cannot be opened: GPU is lost"));
+    assert_non_null(strstr(s.run->note, "NVML_ERROR_GPU_IS_LOST, 15"));
     shot_clear(&s);
 }
 

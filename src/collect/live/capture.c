@@ -274,6 +274,22 @@ static void tell_run(Child *child)
     g_ptr_array_add(child->sections, s);
 }
 
+/* A collector of which nothing succeeded failed, with what it says of it. */
+static void judge_run(Child *child)
+{
+    const CtLiveSection *first = NULL;
+    for (guint i = 0; i < child->sections->len; i++) {
+        const CtLiveSection *s = g_ptr_array_index(child->sections, i);
+        if (s->status != CT_FAILED)
+            return;
+        first = first ? first : s;
+    }
+    if (!first || child->run->status != CT_OK)
+        return;
+    child->run->status = CT_FAILED;
+    child->run->note = g_strdup(first->note);
+}
+
 static void refuse(Capture *c, Child *child, CtStatus status, const char *note)
 {
     child->started = child->over = TRUE;
@@ -353,6 +369,7 @@ static void gather_all(Capture *c)
     for (guint i = 0; i < c->n; i++) {
         Child *child = &c->children[i];
         tell_run(child);
+        judge_run(child);
         for (guint k = 0; k < child->sections->len; k++) {
             CtLiveSection *s = g_ptr_array_index(child->sections, k);
             if (s->bytes->len || s->status != CT_OK)

@@ -33,6 +33,8 @@ static void reasons(CtNvmlOut *out)
     int code = CT_NVML_GET(out, reasons, &mask);
     if (code == CT_NVML_NO_SYMBOL)
         code = CT_NVML_GET(out, reasons_old, &mask);
+    if (code == CT_NVML_SUCCESS && mask == G_MAXUINT64)
+        code = CT_NVML_GARBAGE;
     if (code != CT_NVML_SUCCESS) {
         ct_nvml_put_if(out, 1, "Clocks Event Reasons", code, "%s", "");
     } else {

@@ -64,6 +64,8 @@ static void fabric(CtNvmlOut *out)
     static const char *const states[] = {"N/A", "Not Started", "In Progress", "Completed"};
     CtNvmlFabricV f;
     int code = fabric_info(out, &f);
+    if (code == CT_NVML_SUCCESS && f.state == G_MAXUINT32)
+        code = CT_NVML_GARBAGE;
     if (code == CT_NVML_SUCCESS && f.state == 0)
         code = CT_NVML_NOT_SUPPORTED;
     int done = code != CT_NVML_SUCCESS || f.state == 3 ? code : CT_NVML_NOT_SUPPORTED;
@@ -117,6 +119,8 @@ static int read_links(CtNvmlOut *out, Links *sum)
         unsigned active = 0, remote = 0;
         gint64 speed = 0;
         int code = CT_NVML_GET(out, link_state, link, &active);
+        if (code == CT_NVML_SUCCESS && active > 1)
+            code = CT_NVML_GARBAGE;
         if (link == 0)
             first = code;
         if (code != CT_NVML_SUCCESS) /* beyond the last, or no NVLink at all */

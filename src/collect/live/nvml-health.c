@@ -49,7 +49,7 @@ static void ecc_split(CtNvmlOut *out, const CtNvmlSram *s)
     put_count(out, 3, "SRAM Uncorrectable Parity", ok, s->aggregate_parity);
     put_count(out, 3, "SRAM Uncorrectable SEC-DED", ok, s->aggregate_secded);
     dram(out, AGGREGATE);
-    ct_nvml_put(out, 3, "SRAM Threshold Exceeded", "%s", ct_nvml_yes[s->threshold != 0]);
+    ct_nvml_put_name(out, 3, "SRAM Threshold Exceeded", ok, s->threshold, ct_nvml_yes, 2);
     ct_nvml_head(out, 2, "Aggregate Uncorrectable SRAM Sources");
     for (gsize i = 0; i < G_N_ELEMENTS(sources); i++)
         put_count(out, 3, sources[i].key, ok, sources[i].n);
@@ -99,10 +99,10 @@ static void repairs(CtNvmlOut *out)
     CtNvmlRepair repair = {.version = CT_NVML_VERSION(CtNvmlRepair, 1)};
     CtNvmlWord broken = {.version = CT_NVML_VERSION(CtNvmlWord, 1)};
     int code = CT_NVML_GET(out, repair, &repair);
-    ct_nvml_put_if(out, 2, "Channel Repair Pending", code, "%s", ct_nvml_yes[repair.channel != 0]);
-    ct_nvml_put_if(out, 2, "TPC Repair Pending", code, "%s", ct_nvml_yes[repair.tpc != 0]);
+    ct_nvml_put_name(out, 2, "Channel Repair Pending", code, repair.channel, ct_nvml_yes, 2);
+    ct_nvml_put_name(out, 2, "TPC Repair Pending", code, repair.tpc, ct_nvml_yes, 2);
     code = CT_NVML_GET(out, unrepairable, &broken);
-    ct_nvml_put_if(out, 2, "Unrepairable Memory", code, "%s", ct_nvml_yes[broken.value != 0]);
+    ct_nvml_put_name(out, 2, "Unrepairable Memory", code, broken.value, ct_nvml_yes, 2);
 }
 
 static void retired(CtNvmlOut *out)
@@ -188,7 +188,7 @@ static int threshold(CtNvmlOut *out, unsigned which, gint64 *value)
     unsigned t = 0;
     int code = CT_NVML_GET(out, threshold, which, &t);
     *value = (int)t;
-    return code;
+    return code == CT_NVML_SUCCESS && t == G_MAXUINT32 ? CT_NVML_GARBAGE : code;
 }
 
 /* Newer boards say how far the next limit is; older ones give limits in degrees. */
@@ -221,6 +221,8 @@ static void temperatures(CtNvmlOut *out)
         code = CT_NVML_GET(out, temperature_old, 0, &old);
         t.temperature = (int)old;
     }
+    if (code == CT_NVML_SUCCESS && t.temperature == -1)
+        code = CT_NVML_GARBAGE;
     ct_nvml_head(out, 1, "Temperature");
     degrees(out, "GPU Current Temp", code, t.temperature);
     code = CT_NVML_GET(out, margin, &margin);
@@ -297,6 +299,8 @@ static void profiles(CtNvmlOut *out)
 {
     CtNvmlProfiles p = {.version = CT_NVML_VERSION(CtNvmlProfiles, 1)};
     int code = CT_NVML_GET(out, profiles, &p);
+    if (code == CT_NVML_SUCCESS && p.known[0] == G_MAXUINT32 && p.known[7] == G_MAXUINT32)
+        code = CT_NVML_GARBAGE;
     ct_nvml_head(out, 1, "Workload Power Profiles");
     for (int which = 0; which < 2; which++) {
         const unsigned *mask = which ? p.enforced : p.requested;
@@ -325,6 +329,8 @@ void ct_nvml_health(CtNvmlOut *out)
         power_old(out);
     }
     int code = CT_NVML_GET(out, energy, &mj);
+    if (code == CT_NVML_SUCCESS && mj == G_MAXUINT64)
+        code = CT_NVML_GARBAGE;
     ct_nvml_put_if(out, 1, "Total Energy Consumption", code, "%.3f J", (double)mj / 1000);
     profiles(out);
 }

@@ -67,6 +67,9 @@ static void platform(CtNvmlOut *out)
 {
     CtNvmlPlatform p = {.version = CT_NVML_VERSION(CtNvmlPlatform, 2)};
     int code = CT_NVML_GET(out, platform, &p);
+    if (code == CT_NVML_SUCCESS && p.slot == 0xff && p.tray == 0xff && p.host == 0xff &&
+        p.module == 0xff)
+        code = CT_NVML_GARBAGE;
     char chassis[sizeof p.chassis + 1] = "";
     memcpy(chassis, p.chassis, sizeof p.chassis);
     ct_nvml_clean(chassis, sizeof chassis);
@@ -104,6 +107,8 @@ static void inforom(CtNvmlOut *out)
         ct_nvml_put_if(out, 2, objects[i], code, "%s", *text ? text : "N/A");
     }
     int code = CT_NVML_GET(out, bbx, &when, &duration);
+    if (code == CT_NVML_SUCCESS && when == G_MAXUINT64)
+        code = CT_NVML_GARBAGE;
     time_t at = (time_t)(when / 1000000);
     struct tm tm;
     char stamp[64] = "N/A";

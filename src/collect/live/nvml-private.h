@@ -39,7 +39,8 @@ void ct_nvml_put_number(CtNvmlOut *out, int level, const char *key, int code, gu
                         guint64 most, const char *unit);
 typedef int (*CtNvmlTextFn)(CtNvmlDevice device, char *buffer, unsigned size);
 void ct_nvml_put_text(CtNvmlOut *out, int level, const char *key, CtNvmlTextFn get);
-/* What a string of the library is after its end is made sure and other bytes are masked. */
+/* What a string of the library is after its end is made sure and other bytes are masked; the words
+ * for an error when it is no text. */
 void ct_nvml_clean(char *buffer, gsize size);
 
 extern const char *const ct_nvml_enabled[2]; /* Disabled, Enabled */

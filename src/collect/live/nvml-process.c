@@ -93,6 +93,8 @@ void ct_nvml_processes(CtNvmlOut *out)
     }
     CtNvmlWord caps = {.version = CT_NVML_VERSION(CtNvmlWord, 1)};
     int code = CT_NVML_GET(out, capabilities, &caps);
+    if (code == CT_NVML_SUCCESS && caps.value == G_MAXUINT32)
+        code = CT_NVML_GARBAGE;
     ct_nvml_head(out, 1, "Capabilities");
     ct_nvml_put_name(out, 2, "EGM", code, caps.value & 1, egm, 2);
 }

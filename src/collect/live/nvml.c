@@ -44,6 +44,45 @@ const char *ct_nvml_words(int code)
     }
 }
 
+/* What the library itself says of a code, and the name that its header has for it. */
+static const struct {
+    int code;
+    const char *name, *says;
+} codes[] = {
+    {CT_NVML_UNINITIALIZED, "UNINITIALIZED", "Uninitialized"},
+    {CT_NVML_INVALID_ARGUMENT, "INVALID_ARGUMENT", "Invalid Argument"},
+    {CT_NVML_NOT_SUPPORTED, "NOT_SUPPORTED", "Not Supported"},
+    {CT_NVML_NO_PERMISSION, "NO_PERMISSION", "Insufficient Permissions"},
+    {CT_NVML_NOT_FOUND, "NOT_FOUND", "Not Found"},
+    {CT_NVML_INSUFFICIENT_SIZE, "INSUFFICIENT_SIZE", "Insufficient Size"},
+    {CT_NVML_INSUFFICIENT_POWER, "INSUFFICIENT_POWER", "Insufficient External Power"},
+    {CT_NVML_DRIVER_NOT_LOADED, "DRIVER_NOT_LOADED", "Driver Not Loaded"},
+    {CT_NVML_TIMEOUT, "TIMEOUT", "Timeout"},
+    {CT_NVML_IRQ_ISSUE, "IRQ_ISSUE", "Interrupt Request Issue"},
+    {CT_NVML_LIBRARY_NOT_FOUND, "LIBRARY_NOT_FOUND", "NVML Shared Library Not Found"},
+    {CT_NVML_FUNCTION_NOT_FOUND, "FUNCTION_NOT_FOUND", "Function Not Found"},
+    {CT_NVML_CORRUPTED_INFOROM, "CORRUPTED_INFOROM", "Corrupted infoROM"},
+    {CT_NVML_GPU_IS_LOST, "GPU_IS_LOST", "GPU is lost"},
+    {CT_NVML_RESET_REQUIRED, "RESET_REQUIRED", "GPU requires reset"},
+    {CT_NVML_OPERATING_SYSTEM, "OPERATING_SYSTEM", "GPU access blocked by the operating system"},
+    {CT_NVML_LIB_RM_VERSION_MISMATCH, "LIB_RM_VERSION_MISMATCH", "Driver/library version mismatch"},
+    {CT_NVML_VERSION_MISMATCH, "ARGUMENT_VERSION_MISMATCH", "Argument version mismatch"},
+    {CT_NVML_DEPRECATED, "DEPRECATED", "Deprecated"},
+    {CT_NVML_NOT_READY, "NOT_READY", "Not Ready"},
+    {CT_NVML_UNKNOWN, "UNKNOWN", "Unknown Error"},
+};
+
+/* "GPU is lost (NVML_ERROR_GPU_IS_LOST, 15)" (transfer full) */
+static char *code_text(int code)
+{
+    if (code == CT_NVML_NO_SYMBOL)
+        return g_strdup("the library has no such function");
+    for (gsize i = 0; i < G_N_ELEMENTS(codes); i++)
+        if (codes[i].code == code)
+            return g_strdup_printf("%s (NVML_ERROR_%s, %d)", codes[i].says, codes[i].name, code);
+    return g_strdup_printf("Unknown Error (NVML_ERROR_%d, %d)", code, code);
+}
+
 /* ---- lines ---- */
 
 void ct_nvml_head(CtNvmlOut *out, int level, const char *key)
@@ -57,12 +96,27 @@ static void line(CtNvmlOut *out, int level, const char *key, const char *value)
                    value);
 }
 
+/* "Not available" of an unsigned value, at the start of the text and up to its unit. */
+static gboolean is_all_ones(const char *text)
+{
+    static const char *const ones[] = {"4294967295", "18446744073709551615"};
+    for (gsize i = 0; i < G_N_ELEMENTS(ones); i++) {
+        gsize n = strlen(ones[i]);
+        if (strncmp(text, ones[i], n) == 0 && !g_ascii_isdigit(text[n]) && text[n] != '.')
+            return TRUE;
+    }
+    if (strncmp(text, "0x", 2) != 0)
+        return FALSE;
+    gsize n = strspn(text + 2, "fF");
+    return n >= 8 && !g_ascii_isxdigit(text[2 + n]);
+}
+
 static void G_GNUC_PRINTF(4, 0)
     put_va(CtNvmlOut *out, int level, const char *key, const char *format, va_list args)
 {
     char text[512];
     g_vsnprintf(text, sizeof text, format, args);
-    line(out, level, key, text);
+    line(out, level, key, is_all_ones(text) ? ct_nvml_words(CT_NVML_GARBAGE) : text);
 }
 
 void ct_nvml_put(CtNvmlOut *out, int level, const char *key, const char *format, ...)
@@ -87,6 +141,8 @@ void ct_nvml_put_if(CtNvmlOut *out, int level, const char *key, int code, const 
 void ct_nvml_put_name(CtNvmlOut *out, int level, const char *key, int code, unsigned value,
                       const char *const *names, gsize n)
 {
+    if (code == CT_NVML_SUCCESS && value == G_MAXUINT32)
+        code = CT_NVML_GARBAGE;
     if (code != CT_NVML_SUCCESS)
         line(out, level, key, ct_nvml_words(code));
     else if (value < n && names[value])
@@ -106,6 +162,9 @@ void ct_nvml_put_number(CtNvmlOut *out, int level, const char *key, int code, gu
 void ct_nvml_clean(char *buffer, gsize size)
 {
     buffer[size - 1] = '\0';
+    /* What is no text at all is not worth a mask of question marks that looks like a name. */
+    if (!g_utf8_validate(buffer, -1, NULL))
+        g_strlcpy(buffer, ct_nvml_words(CT_NVML_GARBAGE), size);
     for (char *p = buffer; *p; p++)
         if ((guchar)*p < 0x20 || (guchar)*p >= 0x7f)
             *p = '?';
@@ -137,11 +196,11 @@ int ct_nvml_field(CtNvmlOut *out, unsigned id, unsigned scope, gint64 *value)
     switch (f.type) {
     case CT_NVML_TYPE_UINT:
         *value = f.value.u;
-        return code;
+        return f.value.u == G_MAXUINT32 ? CT_NVML_GARBAGE : code;
     case CT_NVML_TYPE_ULONG:
     case CT_NVML_TYPE_ULONGLONG:
         *value = f.value.ull > G_MAXINT64 ? G_MAXINT64 : (gint64)f.value.ull;
-        return code;
+        return f.value.ull == G_MAXUINT64 ? CT_NVML_GARBAGE : code;
     case CT_NVML_TYPE_LONGLONG:
         *value = f.value.sll;
         return code;
@@ -150,7 +209,7 @@ int ct_nvml_field(CtNvmlOut *out, unsigned id, unsigned scope, gint64 *value)
         return code;
     case CT_NVML_TYPE_USHORT:
         *value = f.value.us;
-        return code;
+        return f.value.us == G_MAXUINT16 ? CT_NVML_GARBAGE : code;
     case CT_NVML_TYPE_DOUBLE:
         if (!(f.value.d > -9e15 && f.value.d < 9e15))
             return CT_NVML_GARBAGE;
@@ -187,6 +246,8 @@ static void look_up(void *library, CtNvml *nvml)
 static void init_failed(CtLive *live, const CtNvml *nvml, int code)
 {
     char version[96] = "";
+    g_autofree char *text = code_text(code);
+    g_autofree char *note = g_strdup_printf("NVML could not be initialised: %s", text);
     ct_live_begin(live, "nvml", "nvidia-smi");
     switch (code) {
     case CT_NVML_DRIVER_NOT_LOADED:
@@ -207,11 +268,13 @@ static void init_failed(CtLive *live, const CtNvml *nvml, int code)
     case CT_NVML_NOT_FOUND:
         ct_live_printf(live, "No devices were found\n");
         break;
+    case CT_NVML_UNKNOWN:
+        ct_live_printf(live, "Failed to initialize NVML: Unknown Error\n");
+        break;
     default:
-        ct_live_printf(live, "Failed to initialize NVML: %s (%d)\n",
-                       code == CT_NVML_NOT_SUPPORTED ? "Not Supported" : "Unknown Error", code);
+        ct_live_printf(live, "Failed to initialize NVML: %s\n", text);
     }
-    ct_live_end(live, CT_FAILED, "NVML could not be initialised");
+    ct_live_end(live, CT_FAILED, note);
 }
 
 static void header(CtNvmlOut *out, unsigned count)
@@ -246,17 +309,18 @@ static void header(CtNvmlOut *out, unsigned count)
     ct_nvml_put(out, 0, "Attached GPUs", "%u", count);
 }
 
-static void one_gpu(CtNvmlOut *out, unsigned index)
+static int one_gpu(CtNvmlOut *out, unsigned index)
 {
     const CtNvml *n = out->nvml;
     CtNvmlPci pci = {{0}};
     int code = n->handle ? n->handle(index, &out->device) : CT_NVML_NO_SYMBOL;
     if (code != CT_NVML_SUCCESS || !out->device) {
+        g_autofree char *text = code_text(code);
         ct_live_printf(out->live, "Unable to determine the device handle for GPU %u: %s%s\n",
-                       index, ct_nvml_words(code),
+                       index, code == CT_NVML_GPU_IS_LOST ? "GPU is lost" : text,
                        code == CT_NVML_GPU_IS_LOST ? ".  Reboot the system to recover this GPU"
                                                    : "");
-        return;
+        return code == CT_NVML_SUCCESS ? CT_NVML_GARBAGE : code;
     }
     code = CT_NVML_GET(out, pci, &pci);
     ct_nvml_clean(pci.bus_id, sizeof pci.bus_id);
@@ -273,13 +337,33 @@ static void one_gpu(CtNvmlOut *out, unsigned index)
     ct_nvml_fabric(out);
     ct_nvml_processes(out);
     ct_live_printf(out->live, "\n");
+    return CT_NVML_SUCCESS;
+}
+
+/* The end of the section: what of the GPUs could not be had is its status. */
+static void finish(CtLive *live, int code, unsigned count, unsigned lost, int why)
+{
+    g_autofree char *text = code_text(code != CT_NVML_SUCCESS ? code : why), *note = NULL;
+    if (code != CT_NVML_SUCCESS) {
+        ct_live_printf(live, "Unable to count the GPUs: %s\n", text);
+        note = g_strdup_printf("NVML does not say how many GPUs there are: %s", text);
+        ct_live_end(live, CT_FAILED, note);
+    } else if (count > MAX_GPUS) {
+        ct_live_end(live, CT_PARTIAL, "NVML names more GPUs than a machine can have");
+    } else if (lost) {
+        note = g_strdup_printf("%u of %u GPUs cannot be opened: %s", lost, count, text);
+        ct_live_end(live, lost == count ? CT_FAILED : CT_PARTIAL, note);
+    } else {
+        ct_live_end(live, CT_OK, NULL);
+    }
 }
 
 static void run(CtLive *live)
 {
     CtNvml nvml = {0};
     CtNvmlOut out = {.live = live, .nvml = &nvml};
-    unsigned count = 0;
+    unsigned count = 0, lost = 0;
+    int why = CT_NVML_SUCCESS;
     void *library = open_library();
     if (!library) {
         ct_live_missing(live, "nvml", "nvidia-smi -q", CT_ABSENT,
@@ -300,16 +384,14 @@ static void run(CtLive *live)
     code = nvml.count ? nvml.count(&count) : CT_NVML_NO_SYMBOL;
     ct_live_begin(live, "nvml", "nvidia-smi -q");
     header(&out, MIN(count, MAX_GPUS));
-    for (unsigned i = 0; code == CT_NVML_SUCCESS && i < MIN(count, MAX_GPUS); i++)
-        one_gpu(&out, i);
+    for (unsigned i = 0; code == CT_NVML_SUCCESS && i < MIN(count, MAX_GPUS); i++) {
+        int one = one_gpu(&out, i);
+        lost += one != CT_NVML_SUCCESS;
+        why = one != CT_NVML_SUCCESS ? one : why;
+    }
     if (code == CT_NVML_SUCCESS && count == 0)
         ct_live_printf(live, "No devices were found\n");
-    if (code != CT_NVML_SUCCESS)
-        ct_live_end(live, CT_FAILED, "NVML does not say how many GPUs there are");
-    else if (count > MAX_GPUS)
-        ct_live_end(live, CT_PARTIAL, "NVML names more GPUs than a machine can have");
-    else
-        ct_live_end(live, CT_OK, NULL);
+    finish(live, code, count, lost, why);
     if (nvml.shutdown)
         nvml.shutdown();
 }
