@@ -152,7 +152,7 @@ static int run(int argc, char **argv)
         .verb = "share",
         .args = "CASE",
         .summary = "Packs a case for a ticket: names, addresses, serials and secrets replaced, a\n"
-                   "manifest with the hash of what is in it.",
+                   "manifest with the hash of what is in it. The case itself is not changed.",
         .examples = "  cutriage share capture.case\n"
                     "  cutriage share incident.case -o ticket-4711.tar.zst\n",
         .notes = "Exit code: 0 written, 2 usage, 4 failed.",
