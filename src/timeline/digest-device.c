@@ -15,21 +15,47 @@ void ct_digest_devices_clear(CtDigest *d)
     }
 }
 
+static void begin(CtDigest *d, gint device)
+{
+    ct_busy_init(&d->device_all[device]);
+    ct_busy_init(&d->device_kernels[device]);
+}
+
+/* All that was seen so far is the first device's. */
+static void split(CtDigest *d)
+{
+    CtBusy *all = &d->device_all[d->first_device], *kernels = &d->device_kernels[d->first_device];
+    begin(d, d->first_device);
+    g_array_append_vals(kernels->blocks, d->kernels.blocks->data, d->kernels.blocks->len);
+    g_array_append_vals(all->blocks, d->kernels.blocks->data, d->kernels.blocks->len);
+    g_array_append_vals(all->blocks, d->copies.blocks->data, d->copies.blocks->len);
+    all->sorted = kernels->sorted = FALSE;
+}
+
+/* Before the event is added to the sums of all devices. With one device these are its own. */
 void ct_digest_devices_add(CtDigest *d, const CtTlEvent *e)
 {
+    if (e->t1 <= e->t0)
+        return;
     if (e->device < 0 || e->device >= (gint)CT_DG_MAX_DEVICES) {
         d->odd_device = TRUE;
         return;
     }
-    CtBusy *all = &d->device_all[e->device], *kernels = &d->device_kernels[e->device];
-    if (!all->blocks) {
-        ct_busy_init(all);
-        ct_busy_init(kernels);
+    if (!d->n_devices) {
+        d->first_device = e->device;
+        d->n_devices = 1;
+    }
+    if (d->n_devices == 1 && e->device == d->first_device)
+        return;
+    if (d->n_devices == 1)
+        split(d);
+    if (!d->device_all[e->device].blocks) {
+        begin(d, e->device);
         d->n_devices++;
     }
-    ct_busy_add(all, e->t0, e->t1);
+    ct_busy_add(&d->device_all[e->device], e->t0, e->t1);
     if (e->kind != CT_TL_COPY)
-        ct_busy_add(kernels, e->t0, e->t1);
+        ct_busy_add(&d->device_kernels[e->device], e->t0, e->t1);
 }
 
 void ct_digest_devices_seal(CtDigest *d)

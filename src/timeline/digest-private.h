@@ -116,6 +116,7 @@ typedef struct {
     CtBusy kernels, copies, all;
     CtBusy device_kernels[CT_DG_MAX_DEVICES], device_all[CT_DG_MAX_DEVICES];
     guint n_devices;
+    gint first_device;
     gboolean odd_device; /* work without a device, or with too high a number */
     guint64 n_kernels, n_copies, n_calls, n_ranges, n_streams;
     GHashTable *streams; /* device << 32 | stream -> kernels (guint64 *) */

@@ -145,14 +145,14 @@ void ct_digest_stats(CtDigest *d, const CtTlEvent *e)
     case CT_TL_GRAPH:
     case CT_TL_SET:
         if (e->t1 > e->t0) {
-            add_kernel(d, e);
             ct_digest_devices_add(d, e);
+            add_kernel(d, e);
         }
         break;
     case CT_TL_COPY:
         d->n_copies++;
-        ct_busy_add(&d->copies, e->t0, e->t1);
         ct_digest_devices_add(d, e);
+        ct_busy_add(&d->copies, e->t0, e->t1);
         break;
     case CT_TL_CALL:
         d->n_calls++;
