@@ -84,9 +84,9 @@ static gsize user_option(CtRedact *r, const CtPlace *p, GString *out)
     gsize colon = 0, n = 0;
     gboolean letters = FALSE;
     char c = ct_place_char(p, (gssize)at);
-    if (!at || p->at + at >= p->len || (c && !strchr(" =", c)))
+    if (!at || p->at + at >= p->len || (at == 6 && c && !strchr(" =", c)))
         return 0;
-    at++;
+    at += at == 6 || !c || strchr(" =", c); /* "-ubob:pass" as well */
     for (; (c = ct_place_char(p, (gssize)(at + n))) && n < 200 && !strchr(" \t\r\n\"'", c); n++) {
         if (c == ':' && !colon)
             colon = n + 1;

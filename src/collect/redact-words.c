@@ -159,6 +159,12 @@ static gsize separator(const CtPlace *p, gsize at, gboolean option)
     gsize blanks = 0;
     while (blanks < 16 && (c = ct_place_char(p, (gssize)(at + n + blanks))) && strchr(" \t", c))
         blanks++;
+    if (ct_place_starts(p, at + n, "：")) { /* a Chinese colon */
+        n += strlen("：");
+        while (ct_place_char(p, (gssize)(at + n)) == ' ')
+            n++;
+        return n;
+    }
     if (c == '=' || (c == ':' && n)) /* "name = value" of a file of settings */
         n += blanks;
     else
@@ -275,6 +281,23 @@ static gsize scheme_len(const CtPlace *p, gsize at)
     return 0;
 }
 
+/* "- name: DB_PASSWORD" and in the next line "value: x", as Kubernetes writes variables */
+static gboolean named_above(const CtPlace *p)
+{
+    if (p->line < 2 || !p->text[p->line - 2])
+        return FALSE;
+    gsize end = p->line - 1, from = end;
+    while (from && end - from < 200 && p->text[from - 1] != '\n')
+        from--;
+    const char *at = g_strstr_len(p->text + from, (gssize)(end - from), "name");
+    gsize left = at ? (gsize)(p->text + end - at) : 0, k = 4, n = 0;
+    while (k < left && strchr(" \"':", at[k]) && at[k])
+        k++;
+    while (k + n < left && ct_redact_word_char(at[k + n]))
+        n++;
+    return k > 4 && n >= 3 && n < 80 && secret_name(at + k, n);
+}
+
 gsize ct_redact_named_secret(CtRedact *r, const CtPlace *p, GString *out)
 {
     gsize dashes = 0, n = 0, v = 0;
@@ -288,9 +311,10 @@ gsize ct_redact_named_secret(CtRedact *r, const CtPlace *p, GString *out)
     const char *name = p->text + p->at + dashes;
     if (n < 3 || !g_ascii_isalpha(name[0]))
         return 0;
-    gsize sep = separator(p, dashes + n, dashes == 2 || netrc(p, name, n));
+    gsize sep = separator(p, dashes + n, dashes || netrc(p, name, n));
     gsize at = dashes + n + sep;
-    if (!sep || !(secret_name(name, n) || (dashes == 2 && bare_key(p, name, n, at))))
+    if (!sep || !(secret_name(name, n) || (dashes && bare_key(p, name, n, at)) ||
+                  (n == 5 && memcmp(name, "value", 5) == 0 && named_above(p))))
         return 0;
     if (n == 3 && g_ascii_strncasecmp(name, "pwd", 3) == 0 && folder_like(p, at))
         return 0;
@@ -307,7 +331,7 @@ gsize ct_redact_named_secret(CtRedact *r, const CtPlace *p, GString *out)
             break;
     if (v < 1 || ct_redact_plain_value(p->text + p->at + at, v))
         return 0;
-    if (!dashes && weak_name(name, n) && !ct_redact_looks_secret(p->text + p->at + at, v) &&
+    if (dashes < 2 && weak_name(name, n) && !ct_redact_looks_secret(p->text + p->at + at, v) &&
         !(quoted && base64_login(p->text + p->at + at, v)))
         return 0;
     return ct_redact_take_secret(r, p, at, v, out);
