@@ -101,7 +101,31 @@ static CtCitation *copy_citation(const CtCitation *c)
     return copy;
 }
 
-static gboolean take_cause(CtCheckLine *line, const CtDiagnosis *d, const char *causes,
+/* Whether the log of this event goes on with a later start of the kernel. */
+static gboolean before_last_boot(CtReason *r, gint64 event)
+{
+    sqlite3_stmt *st = ct_prepare(
+        r->db, "SELECT 1 FROM event e JOIN section s ON s.id = e.section "
+               "JOIN section l ON l.source = s.source JOIN fact k ON k.section = l.id "
+               "WHERE e.id = ? AND k.key = 'version.kernel' AND k.line > e.line LIMIT 1");
+    sqlite3_bind_int64(st, 1, event);
+    gboolean found = sqlite3_step(st) == SQLITE_ROW;
+    sqlite3_finalize(st);
+    return found;
+}
+
+/* Nothing but lines of the log from before the last start speaks for the cause. */
+static gboolean of_earlier_boot(CtReason *r, const CtHypothesis *h)
+{
+    for (guint i = 0; i < h->for_->len; i++) {
+        const CtCitation *c = g_ptr_array_index(h->for_, i);
+        if (g_strcmp0(c->tab, "event") != 0 || !before_last_boot(r, c->row))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean take_cause(CtReason *r, CtCheckLine *line, const CtDiagnosis *d, const char *causes,
                            CtCheckState at_most)
 {
     double net = 0;
@@ -112,6 +136,11 @@ static gboolean take_cause(CtCheckLine *line, const CtDiagnosis *d, const char *
     line->state = at_most == CT_CHECK_FAIL && net >= FAIL_AT ? CT_CHECK_FAIL : CT_CHECK_WARN;
     line->cause = g_strdup(h->cause);
     line->text = g_strdup(first->text);
+    if (of_earlier_boot(r, h)) {
+        line->state = CT_CHECK_WARN;
+        g_free(line->text);
+        line->text = g_strconcat(ct_lang(r, "in an earlier boot: ", "上次启动期间："), first->text, NULL);
+    }
     line->fix = h->fix->len ? g_strdup(g_ptr_array_index(h->fix, 0)) : NULL;
     for (guint i = 0; i < h->for_->len && i < CT_ROWS_PER_RULE; i++)
         g_ptr_array_add(line->evidence, copy_citation(g_ptr_array_index(h->for_, i)));
@@ -173,10 +202,38 @@ static gboolean is_known(CtReason *r, const char *needs)
 static char *wanted(CtReason *r, const char *needs)
 {
     g_auto(GStrv) all = g_strsplit(needs, ";", -1);
-    for (char **n = all; *n; n++)
-        if (g_str_has_prefix(*n, "coverage:"))
-            return ct_missing_sentence(r, *n + strlen("coverage:"), CT_NOT_LOOKED);
-    return g_strdup(ct_lang(r, "nobody looked", "未检查"));
+    for (char **n = all; *n; n++) {
+        g_auto(GStrv) parts = g_strsplit(*n, ",", -1); /* all of them together */
+        for (char **p = parts; *p; p++)
+            if (g_str_has_prefix(*p, "coverage:") && !ct_presence_has(r, *p))
+                return ct_missing_sentence(r, *p + strlen("coverage:"), CT_NOT_LOOKED);
+    }
+    return g_strdup(ct_lang(r, "what was looked at does not tell", "现有信息无法判断"));
+}
+
+/* The collector that would have shown what this check needs and gave no answer; NULL when all did:
+ * what it had told before it ended is not enough to say that all is well. (transfer full) */
+static char *silent_collector(CtReason *r, const char *needs)
+{
+    static const struct {
+        const char *collector, *kind;
+    } shows[] = {
+        {"packages", "packages"}, {"libraries", "loader"},       {"devices", "device-nodes"},
+        {"modules", "modules"},   {"kernel-log", "kernel-log"},  {"pci", "pci-list"},
+        {"host", "host-memory"},  {"environment", "environment"},
+    };
+    sqlite3_stmt *st = ct_prepare(r->db, "SELECT path FROM source WHERE path GLOB '*live:*' "
+                                         "AND status IN ('timeout', 'failed')");
+    char *silent = NULL;
+    while (!silent && sqlite3_step(st) == SQLITE_ROW)
+        for (gsize i = 0; i < G_N_ELEMENTS(shows) && !silent; i++) {
+            g_autofree char *kind = g_strconcat("coverage:", shows[i].kind, NULL);
+            g_autofree char *path = g_strconcat("live:", shows[i].collector, NULL);
+            if (g_str_has_suffix(ct_column(st, 0), path) && strstr(needs, kind))
+                silent = g_strdup(shows[i].collector);
+        }
+    sqlite3_finalize(st);
+    return silent;
 }
 
 static gboolean has_any(CtReason *r, const char *list)
@@ -202,12 +259,19 @@ static CtCheckLine *one(CtReason *r, const CtDiagnosis *d, sqlite3_stmt *item, s
     line->title = g_strdup(ct_lang(r, ct_column(item, 2), ct_column(item, 3)));
     line->evidence = g_ptr_array_new_with_free_func(ct_citation_free);
     line->state = CT_CHECK_PASS;
-    if (!take_cause(line, d, ct_column(item, 7), CT_CHECK_FAIL))
-        take_cause(line, d, ct_column(item, 8), CT_CHECK_WARN);
+    if (!take_cause(r, line, d, ct_column(item, 7), CT_CHECK_FAIL))
+        take_cause(r, line, d, ct_column(item, 8), CT_CHECK_WARN);
     take_conditions(r, line, rules);
     if (line->text)
         return line;
     gboolean known = is_known(r, needs);
+    g_autofree char *silent = silent_collector(r, needs);
+    if (silent) {
+        line->state = CT_CHECK_UNKNOWN;
+        line->text = g_strdup_printf(ct_lang(r, "the collector '%s' gave no full answer",
+                                             "采集器“%s”未给出完整结果"), silent);
+        return line;
+    }
     line->state = known ? CT_CHECK_PASS : CT_CHECK_UNKNOWN;
     line->text = known ? g_strdup(ct_lang(r, ct_column(item, 9), ct_column(item, 10)))
                        : wanted(r, needs);
