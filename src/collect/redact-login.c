@@ -77,7 +77,7 @@ static gsize value_at(const CtPlace *p, gsize k, const Login *l)
     return at > k && c != '-' ? at : 0;
 }
 
-/* "curl -u bob:pass"; not "docker run -u 1000:1000". */
+/* "curl -u bob:pass"; not "docker run -u 1000:1000", where user and group stand. */
 static gsize user_option(CtRedact *r, const CtPlace *p, GString *out)
 {
     gsize at = ct_place_starts(p, 0, "--user") ? 6 : ct_place_starts(p, 0, "-u") ? 2 : 0;
@@ -86,7 +86,12 @@ static gsize user_option(CtRedact *r, const CtPlace *p, GString *out)
     char c = ct_place_char(p, (gssize)at);
     if (!at || p->at + at >= p->len || (at == 6 && c && !strchr(" =", c)))
         return 0;
-    at += at == 6 || !c || strchr(" =", c); /* "-ubob:pass" as well */
+    gboolean attached = at == 2 && c && !strchr(" =", c), login;
+    if (attached && !program_before(p, " curl http https xh ", &login))
+        return 0;
+    if (program_before(p, " docker podman nerdctl compose runuser ", &login))
+        return 0;
+    at += !attached;
     for (; (c = ct_place_char(p, (gssize)(at + n))) && n < 200 && !strchr(" \t\r\n\"'", c); n++) {
         if (c == ':' && !colon)
             colon = n + 1;

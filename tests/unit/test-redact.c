@@ -190,6 +190,7 @@ static void test_values_stay(void **state)
         "libnvinfer.so.10.3.0.30\n[INFO] 10.3.0.30",
         "docker run -p 8000:8000 -p8443:8443 nginx",
         "- name: MODEL_NAME\n  value: resnet50v2", "docker run -u1000:1000 -e A=b image:t2",
+        "docker run -u app:video --user app:render image", "tool -units:metric",
         "gst-launch -token-count 5 -pass two-pass -key value",
         "usb usb1: SerialNumber: 3530000.xhci\ntegra-xusb 3530000.xusb: USB2 port 0",
         "3130000.serial: ttyTHS3 at MMIO 0x3130000 (irq = 40)",
