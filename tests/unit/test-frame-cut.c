@@ -80,7 +80,7 @@ static void titles(void **state)
         {"*** Node 3 ***", "Node 3", FALSE},
         {"===== 显卡状态 =====", "显卡状态", FALSE},
         {"##### $ uname -a", "uname -a", TRUE},
-        {"========= COMPUTE-SANITIZER", "COMPUTE-SANITIZER", TRUE},
+        {"========= COMPUTE-SANITIZER", "COMPUTE-SANITIZER", FALSE},
         {"--- a/src/x.c", "a/src/x.c", FALSE},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
