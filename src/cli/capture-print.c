@@ -92,6 +92,23 @@ static void add_list(GString *out, const CtLiveCapture *capture, CtStatus status
     }
 }
 
+/* Files that the person named, and why they are not in the case. */
+static void add_named(GString *out, const CtLiveCapture *capture, CtLang lang)
+{
+    gboolean first = TRUE;
+    for (guint i = 0; i < capture->sections->len; i++) {
+        const CtLiveSection *s = g_ptr_array_index(capture->sections, i);
+        if (!s->collector || strcmp(s->collector->id, "models") != 0 || !s->note ||
+            (s->status != CT_ABSENT && s->status != CT_UNSUPPORTED))
+            continue;
+        g_autofree char *path = ct_text_clean(s->path), *note = ct_text_clean(s->note);
+        if (first)
+            g_string_append_printf(out, "%s\n", ct_msg(lang, CT_MSG_CAPTURE_LEFT_OUT));
+        g_string_append_printf(out, "  %s: %s\n", path, note);
+        first = FALSE;
+    }
+}
+
 char *ct_capture_summary(const CtLiveCapture *capture, CtEvidence *ev, const char *file,
                          guint redacted, CtLang lang)
 {
@@ -104,6 +121,7 @@ char *ct_capture_summary(const CtLiveCapture *capture, CtEvidence *ev, const cha
     add_runs(out, capture, lang);
     add_list(out, capture, CT_DENIED, CT_MSG_CAPTURE_DENIED, lang);
     add_list(out, capture, CT_TIMEOUT, CT_MSG_CAPTURE_TIMEOUT, lang);
+    add_named(out, capture, lang);
     if (redacted) {
         g_autofree char *n = g_strdup_printf("%u", redacted);
         g_autofree char *text = ct_msgf(lang, CT_MSG_CAPTURE_REDACTED, n, NULL);

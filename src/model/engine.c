@@ -4,6 +4,8 @@
 
 #include "model/model.h"
 
+#define ZEROES 4096u /* that no model begins with */
+
 #define HEADER 28u
 
 static guint32 word(const guint8 *p)
@@ -64,7 +66,8 @@ const char *ct_model_looks_like(const guint8 *data, gsize len)
     if (len > 9 && data[8] == '{' && word(data + 4) == 0)
         return "a safetensors file";
     gsize zeroes = 0;
-    while (zeroes < len && data[zeroes] == 0)
+    /* A hole may be as long as the disk: its beginning is enough. */
+    while (zeroes < MIN(len, ZEROES) && data[zeroes] == 0)
         zeroes++;
-    return zeroes == len || zeroes >= 4096 ? "nothing but zeroes: it was never written out" : NULL;
+    return zeroes == len || zeroes >= ZEROES ? "nothing but zeroes: it was never written out" : NULL;
 }

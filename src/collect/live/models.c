@@ -22,14 +22,39 @@ static gboolean is_named_like_one(const char *path)
     return FALSE;
 }
 
-static void look(CtLive *live, const char *path)
+static gboolean is_program(const guint8 *bytes, gsize len)
+{
+    return (len > 4 && memcmp(bytes, "\177ELF", 4) == 0) ||
+           (len > 2 && memcmp(bytes, "#!", 2) == 0);
+}
+
+/* Why a file could not be opened: pipes and devices are never opened, they would block. */
+static void cannot_open(CtLive *live, const char *path, int code)
+{
+    struct stat st;
+    if (code == EACCES)
+        ct_live_missing(live, path, NULL, CT_DENIED, NULL);
+    else if (ct_live_stat(live, path, &st) != 0)
+        ct_live_missing(live, path, NULL, CT_ABSENT, "there is no such file");
+    else
+        ct_live_missing(live, path, NULL, CT_UNSUPPORTED,
+                        S_ISREG(st.st_mode) ? "it cannot be opened" : "it is no regular file");
+}
+
+/* `named`: by the person, who is told when it is nothing of ours. */
+static void look(CtLive *live, const char *path, gboolean named)
 {
     struct stat st;
     int fd = ct_live_open(live, path);
     if (fd < 0 || fstat(fd, &st) != 0) {
-        ct_live_missing(live, path, NULL, fd < 0 && errno == EACCES ? CT_DENIED : CT_ABSENT, NULL);
+        cannot_open(live, path, errno);
         if (fd >= 0)
             close(fd);
+        return;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        close(fd);
+        ct_live_missing(live, path, NULL, CT_UNSUPPORTED, "it is no regular file");
         return;
     }
     gsize len = (gsize)st.st_size;
@@ -46,6 +71,9 @@ static void look(CtLive *live, const char *path)
         g_autofree char *quoted = g_shell_quote(path);
         g_autofree char *command = g_strdup_printf("cutriage inspect %s", quoted);
         ct_live_text(live, path, command, text);
+    } else if (named && !is_program(bytes, len)) {
+        ct_live_missing(live, path, NULL, CT_UNSUPPORTED,
+                        "neither an engine, an ONNX model nor a program");
     }
     if (data)
         munmap(data, len);
@@ -110,7 +138,8 @@ static void of_maps(CtLive *live, GPtrArray *list, GHashTable *seen)
 static void look_as_process(CtLive *live, const char *path)
 {
     g_autofree char *inside = g_strdup_printf("/proc/%d/root%s", (int)ct_live_pid(live), path);
-    look(live, !ct_live_sysroot(live) && ct_live_exists(live, inside) ? inside : path);
+    look(live, !ct_live_sysroot(live) && ct_live_exists(live, inside) ? inside : path,
+         FALSE);
 }
 
 static void run(CtLive *live)
@@ -120,7 +149,7 @@ static void run(CtLive *live)
     for (const char *const *path = ct_live_paths(live); *path; path++) {
         g_autofree char *full = g_canonicalize_filename(*path, NULL);
         g_hash_table_add(seen, g_strdup(full));
-        look(live, full);
+        look(live, full, TRUE);
     }
     if (!ct_live_pid(live))
         return;

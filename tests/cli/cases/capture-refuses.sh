@@ -29,3 +29,14 @@ run 2 capture -o other -- touch ran
 # What runs has the signals as they are by default.
 run 0 capture --budget 1 -o s.case -- sh -c 'grep SigIgn /proc/self/status'
 grep -q "SigIgn:.*0000000000000000" out err || { cat out err; exit 1; }
+# A model that is named and not taken is told of; a hole of any size is no work.
+truncate -s 30G hole.engine 2>/dev/null || : >hole.engine
+mkfifo pipe.engine
+echo text >notes.txt
+run 0 capture -o m.case hole.engine pipe.engine missing.engine notes.txt
+for word in "pipe.engine: it is no regular file" "missing.engine: there is no such file" \
+    "notes.txt: neither an engine"; do
+    grep -q "$word" out || { echo "not told: $word"; cat out; exit 1; }
+done
+"$CUTRIAGE" query m.case "select path, status from source where path like '%.engine' order by path" >out
+grep -q "hole.engine  *ok" out && ! grep -q timeout out || { cat out; exit 1; }
