@@ -216,20 +216,29 @@ static char *wanted(CtReason *r, const char *needs)
 static char *silent_collector(CtReason *r, const char *needs)
 {
     static const struct {
-        const char *collector, *kind;
+        const char *collector, *kind, *whole; /* what is of no use when it was cut */
     } shows[] = {
-        {"packages", "packages"}, {"libraries", "loader"},       {"devices", "device-nodes"},
-        {"modules", "modules"},   {"kernel-log", "kernel-log"},  {"pci", "pci-list"},
-        {"host", "host-memory"},  {"environment", "environment"},
+        {"packages", "packages", "/var/lib/dpkg/status"},
+        {"libraries", "loader", "libraries"},
+        {"devices", "device-nodes", NULL},
+        {"modules", "modules", "/proc/modules"},
+        {"kernel-log", "kernel-log", NULL},
+        {"pci", "pci-list", NULL},
+        {"memory", "host-memory", NULL},
+        {"environment", "environment", NULL},
     };
-    sqlite3_stmt *st = ct_prepare(r->db, "SELECT path FROM source WHERE path GLOB '*live:*' "
-                                         "AND status IN ('timeout', 'failed')");
+    sqlite3_stmt *st = ct_prepare(r->db, "SELECT path, status FROM source WHERE format = 'live' "
+                                         "AND status IN ('timeout', 'failed', 'truncated')");
     char *silent = NULL;
     while (!silent && sqlite3_step(st) == SQLITE_ROW)
         for (gsize i = 0; i < G_N_ELEMENTS(shows) && !silent; i++) {
             g_autofree char *kind = g_strconcat("coverage:", shows[i].kind, NULL);
             g_autofree char *path = g_strconcat("live:", shows[i].collector, NULL);
-            if (g_str_has_suffix(ct_column(st, 0), path) && strstr(needs, kind))
+            gboolean cut = strcmp(ct_column(st, 1), "truncated") == 0;
+            const char *lost = cut ? shows[i].whole : path;
+            gboolean same = strcmp(ct_column(st, 0), lost ? lost : "") == 0 ||
+                            (!cut && g_strcmp0(ct_column(st, 0), shows[i].whole) == 0);
+            if (same && strstr(needs, kind))
                 silent = g_strdup(shows[i].collector);
         }
     sqlite3_finalize(st);

@@ -18,8 +18,18 @@ static void df(CtLive *live, const char *device, const char *mount)
     ct_live_printf(live,
                    "%s %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %u%% %s\n",
                    device, size, used, left, size ? (guint)(used * 100 / size) : 0, mount);
-    if (v.f_files && !v.f_favail)
-        ct_live_printf(live, "df: %s: no inodes left\n", mount);
+}
+
+/* btrfs and vfat have no fixed number of inodes and say 0. */
+static void df_inodes(CtLive *live, const char *device, const char *mount)
+{
+    struct statvfs v;
+    if (statvfs(mount, &v) != 0 || !v.f_files)
+        return;
+    guint64 all = v.f_files, left = v.f_favail, used = all - MIN(all, (guint64)v.f_ffree);
+    ct_live_printf(live,
+                   "%s %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %u%% %s\n",
+                   device, all, used, left, (guint)((double)used * 100 / (double)all), mount);
 }
 
 static gboolean network(const char *type)
@@ -93,17 +103,27 @@ static void run(CtLive *live)
     ct_live_end(live, CT_OK, NULL);
     if (ct_live_sysroot(live))
         return;
-    for (int pass = 0; pass < 2; pass++) {
-        ct_live_begin(live, pass ? "df of network mounts" : "df", "df -k");
-        ct_live_printf(live, "Filesystem 1K-blocks Used Available Use%% Mounted on\n");
+    static const struct {
+        const char *title, *command, *head;
+        gboolean network;
+        void (*row)(CtLive *live, const char *device, const char *mount);
+    } tables[] = {
+        {"df", "df -k", "Filesystem 1K-blocks Used Available Use% Mounted on", FALSE, df},
+        {"df -i", "df -i", "Filesystem Inodes IUsed IFree IUse% Mounted on", FALSE, df_inodes},
+        {"df of network mounts", "df -k", "Filesystem 1K-blocks Used Available Use% Mounted on", TRUE,
+         df},
+    };
+    for (gsize t = 0; t < G_N_ELEMENTS(tables); t++) {
+        ct_live_begin(live, tables[t].title, tables[t].command);
+        ct_live_printf(live, "%s\n", tables[t].head);
         guint n = 0;
         for (guint i = 0; lines[i] && n < 64; i++) {
             g_auto(GStrv) w = g_strsplit(lines[i], " ", 5);
-            if (g_strv_length(w) < 4 || network(w[2]) != (pass == 1) ||
-                (!pass && !real(w[2], w[1])))
+            if (g_strv_length(w) < 4 || network(w[2]) != tables[t].network ||
+                (!tables[t].network && !real(w[2], w[1])))
                 continue;
             n++;
-            df(live, w[0], w[1]);
+            tables[t].row(live, w[0], w[1]);
         }
         ct_live_end(live, CT_OK, NULL);
     }

@@ -148,12 +148,25 @@ static char *hash_of(Libraries *l, const char *real, const struct stat *st, int 
 
 /* ---- one file ---- */
 
+/* A link whose file is gone: the loader passes it over and the program says "cannot open". */
+static void dangling(Libraries *l, const char *path)
+{
+    g_autofree char *target = ct_live_link(l->live, path);
+    if (!target || !*target || l->n >= MAX_LIBRARIES || strpbrk(target, " \n") ||
+        !g_hash_table_add(l->seen, g_strdup(path)))
+        return;
+    ct_live_printf(l->live, "library %s missing=%s\n", path, target);
+    l->n++;
+}
+
 static void file(Libraries *l, const char *folder, const char *name)
 {
     struct stat st;
     CtElfName elf = {0};
     g_autofree char *path = g_build_filename(folder, name, NULL);
     char *real = ct_live_real(l->live, path);
+    if (!real)
+        dangling(l, path);
     if (!real || l->n >= MAX_LIBRARIES || !g_hash_table_add(l->seen, real))
         return;
     int fd = ct_live_open(l->live, path);

@@ -52,6 +52,23 @@ static gboolean disk_row(CtEmit *emit, const CtLine *line, double block)
     return TRUE;
 }
 
+/* "/dev/sda2  30531584  412345  30119239  2% /": files in place of blocks. */
+static gboolean inode_row(CtEmit *emit, const CtLine *line)
+{
+    CtStr rest = ct_line_str(line), w[8];
+    guint n = 0;
+    double all, left;
+    for (CtStr t = ct_str_token(&rest); t.n && n < 8; t = ct_str_token(&rest))
+        w[n++] = t;
+    if (n != 6 || w[5].p[0] != '/' || !ct_str_number(w[1], &all) || !ct_str_number(w[3], &left) ||
+        all <= 0)
+        return FALSE;
+    const char *mount = CT_STR_BUF(w[5]);
+    ct_emit_number(emit, line, mount, "disk.inodes", all, CT_STR_BUF(w[1]));
+    ct_emit_number(emit, line, mount, "disk.inodes.free", left, CT_STR_BUF(w[3]));
+    return TRUE;
+}
+
 gboolean ct_env_disk_line(CtEmit *emit, const CtLine *line)
 {
     return disk_row(emit, line, 1024);
@@ -188,8 +205,10 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
             st->block = 1048576;
         return;
     }
-    if (st->inodes && s.p[0] != '$')
+    if (st->inodes && s.p[0] != '$') {
+        st->any |= inode_row(emit, line);
         return;
+    }
     st->any |= disk_row(emit, line, st->block) || uptime(emit, line) || ulimit(emit, line) ||
                answer(emit, line) || lscpu(emit, line) || ct_env_known_line(emit, line);
 }

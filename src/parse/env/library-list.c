@@ -78,6 +78,8 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
                          : ct_str_eq(name, "machine") ? "file.machine"
                                                       : "file.build-id",
                          w);
+        else if (ct_str_eq(name, "missing"))
+            ct_emit_text(emit, line, file, "file.dangling", w);
         else if (ct_str_eq(name, "searched"))
             ct_emit_text(emit, line, file, "file.searched", w);
         else if (ct_str_eq(name, "loader"))
@@ -111,7 +113,10 @@ static void finish(gpointer state, CtEmit *emit)
 static int sniff(const CtSniff *sniff)
 {
     CtStr first = ct_sniff_first(sniff);
-    return ct_str_starts(first, "library /") && ct_str_has(first, " size=") ? 95 : 0;
+    return ct_str_starts(first, "library /") &&
+                   (ct_str_has(first, " size=") || ct_str_has(first, " missing="))
+               ? 95
+               : 0;
 }
 
 const CtParser ct_parser_library_list = {
