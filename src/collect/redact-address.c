@@ -104,9 +104,35 @@ gboolean ct_redact_has_word(const char *text, gsize len, const char *const *word
     return FALSE;
 }
 
+static gboolean quad_at(const CtPlace *p, gsize offset)
+{
+    CtPlace other = *p;
+    guint v[4];
+    other.at += offset;
+    return other.at < p->len && octets(&other, v) > 0;
+}
+
+/* "10.0.0.1-10.0.0.9" is a range of addresses, whereas "10.3.0.30-1" is a package. */
+static gboolean in_range(const CtPlace *p, gsize len)
+{
+    gsize back = 0;
+    if (ct_place_char(p, (gssize)len) == '-' && quad_at(p, len + 1))
+        return TRUE;
+    while (back < 15 && ct_place_char(p, -2 - (gssize)back) &&
+           strchr("0123456789.", ct_place_char(p, -2 - (gssize)back)))
+        back++;
+    CtPlace other = *p;
+    guint v[4];
+    other.at -= MIN(back + 1, p->at);
+    return back >= 7 && ct_place_char(p, -1) == '-' &&
+           !ct_redact_word_char(ct_place_char(&other, -1)) && octets(&other, v) == back;
+}
+
 /* A version by what stands right beside it: "libx.so.1.2.3.4", "-10.3.0.26", "10.3.0.30-1+cuda". */
 static gboolean beside_version(const CtPlace *p, gsize len)
 {
+    if (in_range(p, len))
+        return FALSE;
     char before = ct_place_char(p, -1), next = ct_place_char(p, (gssize)len);
     char after = ct_place_char(p, (gssize)len + 1);
     if (before == '.' || before == '-' || before == '+' || before == '~' || before == '_')
@@ -125,6 +151,9 @@ static gboolean beside_address(const CtPlace *p, gsize len)
     char next = ct_place_char(p, (gssize)len), after = ct_place_char(p, (gssize)len + 1);
     if ((next == ':' || next == '<' || next == '/') && g_ascii_isdigit(after))
         return TRUE;
+    if (p->at >= p->line + 4 && (memcmp(p->text + p->at - 4, " on ", 4) == 0 ||
+                                 memcmp(p->text + p->at - 4, " at ", 4) == 0))
+        return TRUE;
     gsize from = p->at > p->line + 24 ? p->at - 24 : p->line;
     return ct_redact_has_word(p->text + from, p->at - from, words);
 }
@@ -140,23 +169,43 @@ static gboolean version_line(const CtPlace *p)
     return ct_redact_has_word(p->text + from, p->at - from, words);
 }
 
+/* "TensorRT 10.13.3.9", "Version: 10.3.0.30", "__version__ = '10.3.0.30'" */
+static gboolean version_word_before(const CtPlace *p)
+{
+    static const char *const words[] = {"version", "tensorrt", "trt", "cudnn", "nccl", "nvinfer",
+                                        "trtexec", "release"};
+    gsize end = p->at;
+    while (end > p->line && p->at - end < 8 && !g_ascii_isalnum(p->text[end - 1]))
+        end--;
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++) {
+        gsize n = strlen(words[i]);
+        if (end - p->line >= n && g_ascii_strncasecmp(p->text + end - n, words[i], n) == 0)
+            return end < p->at;
+    }
+    return FALSE;
+}
+
 /* Where nothing but a version stands: the name of a library, a package with its revision. */
 static gboolean surely_version(const CtPlace *p, gsize len)
 {
     char next = ct_place_char(p, (gssize)len);
-    return p->version || (p->at >= 4 && memcmp(p->text + p->at - 4, ".so.", 4) == 0) ||
+    char after = ct_place_char(p, (gssize)len + 1);
+    gboolean port = next && strchr(":/<", next) && g_ascii_isdigit(after);
+    return p->version || (version_word_before(p) && !port) ||
+           (p->at >= 4 && memcmp(p->text + p->at - 4, ".so.", 4) == 0) ||
            (p->at >= 2 && memcmp(p->text + p->at - 2, "==", 2) == 0) || next == '+' ||
-           (next == '-' && g_ascii_isdigit(ct_place_char(p, (gssize)len + 1)));
+           (next == '-' && g_ascii_isdigit(after) && !quad_at(p, len + 1));
 }
 
 gsize ct_redact_ipv4(CtRedact *r, const CtPlace *p, GString *out)
 {
     guint v[4];
     gsize len = g_ascii_isdigit(ct_place_char(p, 0)) ? octets(p, v) : 0;
-    if (len && p->looking && surely_version(p, len))
+    gboolean surely = len && surely_version(p, len);
+    if (surely && p->looking)
         ct_redact_learn_version(r, p->text + p->at, len);
-    if (!len || p->version || v[0] == 0 || v[0] == 127 || v[0] == 255 || (v[0] == 198 && (v[1] & 254) == 18) ||
-        beside_version(p, len))
+    if (!len || surely || v[0] == 0 || v[0] == 127 || v[0] == 255 ||
+        (v[0] == 198 && (v[1] & 254) == 18) || beside_version(p, len))
         return 0;
     gboolean private = v[0] == 192 && v[1] == 168;
     private |= v[0] == 172 && v[1] >= 16 && v[1] < 32;
