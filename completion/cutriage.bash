@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # bash completion. Verbs and options are asked from the program itself, so this file never lags.
+_cutriage_verbs() {
+    "$1" help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p' | grep -v '^cutriage$'
+    echo snapshot doctor # other names of capture and check
+}
+_cutriage_releases() {
+    "$1" list releases --csv 2>/dev/null | sed -n 's/^\([a-z][a-z0-9.-]*[0-9]\),.*/\1/p'
+}
 _cutriage() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" help 2>/dev/null |
-            sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p' | grep -v '^cutriage$')" -- "$cur"))
+        COMPREPLY=($(compgen -W "$(_cutriage_verbs "${COMP_WORDS[0]}")" -- "$cur"))
         return
     fi
-    # The program that record starts, and its arguments.
-    if [ "$verb" = record ]; then
+    # The program that record, capture or check is given, and its arguments.
+    case $verb in record | capture | snapshot | check | doctor)
         local i
         for ((i = 2; i < COMP_CWORD; i++)); do
             [ "${COMP_WORDS[i]}" = -- ] || continue
@@ -22,7 +28,8 @@ _cutriage() {
             fi
             return
         done
-    fi
+        ;;
+    esac
     case $prev in
     --lang) COMPREPLY=($(compgen -W "en zh" -- "$cur")) && return ;;
     --color) COMPREPLY=($(compgen -W "auto always never" -- "$cur")) && return ;;
@@ -31,6 +38,8 @@ _cutriage() {
     --rule) COMPREPLY=($(compgen -W "numpy trtexec polygraphy" -- "$cur")) && return ;;
     --layout) COMPREPLY=($(compgen -W "nchw nhwc chw2 chw4 chw16 chw32 hwc8 hwc16" -- "$cur")) && return ;;
     --changed) COMPREPLY=($(compgen -W "driver model engine container config nothing" -- "$cur")) && return ;;
+    --release) COMPREPLY=($(compgen -W "$(_cutriage_releases "${COMP_WORDS[0]}" | grep -v '^driver')" -- "$cur")) && return ;;
+    --plan-upgrade) COMPREPLY=($(compgen -W "$(_cutriage_releases "${COMP_WORDS[0]}")" -- "$cur")) && return ;;
     --boot) COMPREPLY=($(compgen -W "last 1 2" -- "$cur")) && return ;;
     --knowledge | --sysroot) COMPREPLY=($(compgen -d -- "$cur")) && return ;;
     esac
@@ -40,11 +49,10 @@ _cutriage() {
             grep -o '^  \(-[a-z], \)\{0,1\}--[a-z-]*' | grep -o -e '--[a-z-]*')" -- "$cur"))
         ;;
     help:*)
-        COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" help 2>/dev/null |
-            sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p' | grep -v '^cutriage$')" -- "$cur"))
+        COMPREPLY=($(compgen -W "$(_cutriage_verbs "${COMP_WORDS[0]}")" -- "$cur"))
         ;;
     list:*)
-        COMPREPLY=($(compgen -W "collectors parsers analyzers causes rules signatures codes topics vocabulary" -- "$cur"))
+        COMPREPLY=($(compgen -W "collectors parsers analyzers causes rules signatures codes topics releases vocabulary" -- "$cur"))
         ;;
     *) COMPREPLY=($(compgen -f -- "$cur")) ;;
     esac

@@ -34,8 +34,17 @@ static const struct {
 #define TOPICS(l)                                                                                  \
     "SELECT topic, title_" l " AS title, words_" l " AS words, causes FROM topic "                 \
     "WHERE instr(lower(topic||' '||title_" l "||' '||words_" l "), ?1) ORDER BY topic"
+/* In the spelling that diff --release and check --plan-upgrade take; a driver is for the latter. */
+#define RELEASES(l)                                                                                \
+    "SELECT release, kind, contains FROM (SELECT DISTINCT 'jp'||jetpack AS release, 'jetpack' AS " \
+    "kind, 'L4T '||group_concat(l4t, ', ') AS contains FROM compat_jetson_release WHERE jetpack "  \
+    "IS NOT NULL GROUP BY jetpack UNION SELECT 'l4t-r'||l4t, 'l4t', coalesce('JetPack '||jetpack," \
+    " '') FROM compat_jetson_release UNION SELECT 'cuda'||cuda, 'cuda', coalesce('driver '"        \
+    "||min(CAST(min_driver AS INTEGER)), '') FROM compat_cuda_toolkit GROUP BY cuda UNION SELECT 'driver-'||branch, "    \
+    "'driver', coalesce('CUDA '||max_cuda, '') FROM compat_driver_branch WHERE platform = "        \
+    "'server') WHERE instr(lower(release||' '||kind||' '||contains), ?1) ORDER BY kind, release"
     {"causes", BOTH(CAUSES)},         {"rules", BOTH(RULES)},
-    {"topics", BOTH(TOPICS)},
+    {"topics", BOTH(TOPICS)},         {"releases", BOTH(RELEASES)},
     {"signatures", BOTH(SIGNATURES)}, {"codes", BOTH(CODES)},
     {"vocabulary", BOTH(VOCABULARY)},
 };
@@ -120,7 +129,7 @@ static int dispatch(const Options *o, const char *what)
             return list_knowledge(o, listings[i].sql[o->language]);
 
     static const char *const known[] = {"collectors", "parsers", "analyzers",  "causes",     "rules",
-                                        "signatures", "codes", "topics", "vocabulary",
+                                        "signatures", "codes", "topics", "releases", "vocabulary",
                                         NULL};
     const char *near = ct_cli_nearest(what, known);
     g_autofree char *all = g_strjoinv(", ", (char **)known);
@@ -144,7 +153,8 @@ static int run(int argc, char **argv)
         .verb = "list",
         .args = "WHAT [TEXT]",
         .summary = "Lists what the program knows: collectors, parsers, analyzers, causes, rules,\n"
-                   "signatures, codes, topics, vocabulary. With TEXT only the entries that hold it.",
+                   "signatures, codes, topics, releases, vocabulary. With TEXT only the entries that\n"
+                   "hold it.",
         .examples = "  cutriage list causes\n"
                     "  cutriage list causes memory --lang zh\n"
                     "  cutriage list codes cudnn\n"
@@ -157,7 +167,7 @@ static int run(int argc, char **argv)
         code = ct_cli_usage("list", "--json and --csv exclude each other");
     else if (argc < 2)
         code = ct_cli_usage("list", "say what: collectors, parsers, analyzers, causes, rules, "
-                                    "signatures, codes, topics or vocabulary");
+                                    "signatures, codes, topics, releases or vocabulary");
     else if (argc > 3)
         code = ct_cli_usage("list", "too many arguments from '%s' on", argv[3]);
     else if (ct_cli_lang("list", o.lang, &o.language, &code)) {
