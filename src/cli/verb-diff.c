@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two states of a machine, a state and a release, or any number of machines: what differs. */
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/capture.h"
 #include "cli/cli.h"
 #include "cli/gather.h"
 #include "report/diff.h"
@@ -70,6 +72,34 @@ static int print(const CtDiff *d, const Options *o)
                                                    : CT_EXIT_NOTHING);
 }
 
+static char *stand_in(CtRedact *redact, const char *value)
+{
+    return ct_redact_text(redact, value, strlen(value), NULL);
+}
+
+/* A capture has stand-ins where a log has the name itself. */
+static gboolean is_stand_in(const char *before, const char *after, gpointer user)
+{
+    g_autofree char *a = stand_in(user, before), *b = stand_in(user, after);
+    return strcmp(a, after) == 0 || strcmp(b, before) == 0;
+}
+
+/* With the key of this user, where there is one: it made the stand-ins of this user's captures. */
+static void forgive_stand_ins(CtDiff *d)
+{
+    g_autofree char *key = ct_capture_data_file("redact.key", FALSE);
+    g_autoptr(CtRedact) redact = key && access(key, R_OK) == 0 ? ct_capture_redactor() : NULL;
+    for (guint i = 0; redact && i < d->rows->len; i++) {
+        const CtDiffRow *r = d->rows->pdata[i];
+        if (!r->identity || strstr(r->key, "serial") == NULL)
+            continue;
+        ct_redact_learn(redact, CT_REDACT_SERIAL, r->before);
+        ct_redact_learn(redact, CT_REDACT_SERIAL, r->after);
+    }
+    if (redact)
+        ct_diff_forgive(d, is_stand_in, redact);
+}
+
 static int diff_two(Options *o, char **paths)
 {
     g_autoptr(GError) error = NULL;
@@ -82,7 +112,10 @@ static int diff_two(Options *o, char **paths)
     o->page.now = paths[1];
     g_autoptr(CtDiff) d = ct_diff(a->ev, b->ev, b->kb, o->with_volatile,
                                   ct_lang_name(o->page.lang), &error);
-    return d ? print(d, o) : ct_cli_fail("diff", error);
+    if (!d)
+        return ct_cli_fail("diff", error);
+    forgive_stand_ins(d);
+    return print(d, o);
 }
 
 static int diff_release(Options *o, char **paths)

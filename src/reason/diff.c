@@ -110,6 +110,7 @@ static void compare(CtDiff *d, const CtStateFact *a, const CtStateFact *b, CtSta
                      .place_before = g_strdup(a ? a->place : NULL),
                      .place_after = g_strdup(b ? b->place : NULL),
                      .note = g_strdup(trouble),
+                     .identity = kind.volatility == 2,
                      .importance = weigh(&kind, one->key, a ? a->value : NULL,
                                          b ? b->value : NULL)};
     /* What nobody looked at is no drift. */
@@ -253,6 +254,20 @@ CtDiff *ct_diff(CtEvidence *before, CtEvidence *now, const CtKb *kb, gboolean wi
     g_hash_table_unref(second);
     g_hash_table_unref(first);
     return ok ? g_steal_pointer(&d) : NULL;
+}
+
+void ct_diff_forgive(CtDiff *d, CtDiffSame same_name, gpointer user)
+{
+    for (guint i = d->rows->len; i-- > 0;) {
+        CtDiffRow *r = g_ptr_array_index(d->rows, i);
+        if (!r->identity || !r->before || !r->after || !same_name(r->before, r->after, user))
+            continue;
+        for (guint k = 0; k < d->verdicts->len; k++)
+            g_ptr_array_remove(((CtDiffVerdict *)g_ptr_array_index(d->verdicts, k))->rows, r);
+        g_ptr_array_remove_index(d->rows, i);
+        d->same++;
+        d->nothing = FALSE;
+    }
 }
 
 gboolean ct_diff_matters(const CtDiff *d)

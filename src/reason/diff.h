@@ -22,6 +22,7 @@ typedef struct {
     char *before, *after;        /* NULL: not there, or not known (then note says why) */
     char *place_before, *place_after; /* "path:line" (nullable) */
     char *note;                  /* (nullable) */
+    gboolean identity;           /* differs from machine to machine: a UUID, a serial number */
     int importance;              /* 0..100, with what the verdicts add */
 } CtDiffRow;
 
@@ -49,6 +50,10 @@ typedef struct {
 
 CtDiff *ct_diff(CtEvidence *before, CtEvidence *now, const CtKb *kb, gboolean with_volatile,
                 const char *lang, GError **error);
+/* Takes out what changed in the name only: rows of identity (UUIDs, serial numbers) of which `same`
+ * says that one value is a stand-in for the other. They count as facts that agree. */
+typedef gboolean (*CtDiffSame)(const char *before, const char *after, gpointer user);
+void ct_diff_forgive(CtDiff *diff, CtDiffSame same, gpointer user);
 void ct_diff_free(CtDiff *diff);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CtDiff, ct_diff_free)
 gboolean ct_diff_matters(const CtDiff *diff);

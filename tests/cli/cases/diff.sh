@@ -32,3 +32,22 @@ run 2 --group good.case
 run 2 --group --release jp6.2 good.case
 run 2 --format pdf good.case now.case
 run 4 good.case missing.case
+# A capture has stand-ins where a log of the same machine has the names: no difference. Nor is what the log
+# does not tell; another GPU's UUID is one.
+tree=$SOURCE/tests/sysroot/x86-two
+"$CUTRIAGE" capture --sysroot "$tree" -o x86.case >/dev/null || exit 1
+mkdir logs
+cp "$tree/nvidia-smi-q.txt" logs/
+run 0 x86.case logs
+grep -q " 0 differences" out && grep -q "known of one side only" out || { cat out; exit 1; }
+sed -i '0,/\(GPU UUID  *: GPU-\)......../s//\1deadbeef/' logs/nvidia-smi-q.txt
+run 1 x86.case logs
+grep -q "^changed gpu:0 gpu.uuid" out || { cat out; exit 1; }
+run 1 --release cuda12.4 board.case
+grep -q " 1 differences" out || { cat out; exit 1; }
+run 3 --release jp6.2 x86.case
+grep -q "is a release for Jetson" out || { cat out; exit 1; }
+# What was taken on request in one state is no outlier.
+"$CUTRIAGE" capture --hash --sysroot "$tree" -o hashed.case >/dev/null || exit 1
+run 0 --group x86.case x86.case hashed.case
+! grep -q sha256 out || { cat out; exit 1; }
