@@ -98,6 +98,10 @@ static gboolean board_with_openrm(CtLive *live)
 static void expected(CtLive *live)
 {
     static const char *const discrete[] = {"/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"};
+    static const char *const wsl = "/usr/lib/wsl/lib"; /* the driver's libraries below WSL */
+    if (ct_live_exists(live, "/dev/dxg") && ct_live_exists(live, "/usr/lib") &&
+        !ct_live_exists(live, wsl))
+        ct_live_printf(live, "ls: cannot access '%s': No such file or directory\n", wsl);
     if (!nvidia_on_pci(live) && !board_with_openrm(live))
         return;
     for (gsize i = 0; i < G_N_ELEMENTS(discrete); i++)

@@ -124,6 +124,27 @@ static gboolean python_package(CtLive *live, const char *entry)
     return FALSE;
 }
 
+/* Of which platform a package with compiled code is: the last tag of its WHEEL file. */
+static void wheel(CtLive *live, const char *folder, const char *entry)
+{
+    static const char *const begins[] = {"torch", "onnxruntime", "tensorflow", "tensorrt", "nvidia_",
+                                         "jax",   "cupy",        "triton",     "vllm",     "opencv",
+                                         "pycuda", "flash_attn", "xformers",   "numpy",    "llama"};
+    gboolean known = FALSE;
+    for (gsize i = 0; i < G_N_ELEMENTS(begins); i++)
+        known |= g_str_has_prefix(entry, begins[i]) != 0;
+    if (!known || !g_str_has_suffix(entry, ".dist-info"))
+        return;
+    g_autofree char *path = g_build_filename(folder, entry, "WHEEL", NULL), *text = NULL;
+    ct_live_read(live, path, 65536, &text, NULL);
+    g_auto(GStrv) lines = text ? g_strsplit(text, "\n", 64) : NULL;
+    for (guint i = 0; lines && lines[i]; i++)
+        if (g_str_has_prefix(lines[i], "Tag: ")) {
+            ct_live_printf(live, "%s:%s\n", path, g_strstrip(lines[i]));
+            return;
+        }
+}
+
 static void site(CtLive *live, const char *folder)
 {
     static const char *const builds[] = {"torch/version.py", "tensorflow/python/platform/build_info.py",
@@ -142,6 +163,8 @@ static void site(CtLive *live, const char *folder)
         g_autofree char *path = g_build_filename(folder, builds[i], NULL);
         ct_live_value(live, NULL, path);
     }
+    for (guint i = 0; i < names->len && i < MAX_PYTHON; i++)
+        wheel(live, folder, g_ptr_array_index(names, i));
     ct_live_end(live, CT_OK, NULL);
 }
 

@@ -77,6 +77,12 @@ static gboolean build(const CtValues *v, const CtValue *of)
             ct_value_text(v, of, of->path, "torch.build", "cpu");
         return TRUE;
     }
+    if (g_str_has_suffix(of->path, ".dist-info/WHEEL")) {
+        const char *dash = strrchr(of->value, '-'); /* "Tag: cp310-cp310-manylinux2014_aarch64" */
+        if (ct_str_starts(value, "Tag: ") && dash && dash[1])
+            ct_value_text(v, of, of->path, "wheel.platform", dash + 1);
+        return TRUE;
+    }
     if (g_str_has_suffix(of->path, "cv2/version.py")) {
         if (ct_str_starts(value, "opencv_version") && ct_str_between(value, "\"", "\"", &quoted))
             ct_value_text(v, of, of->path, "version.opencv", CT_STR_BUF(quoted));
