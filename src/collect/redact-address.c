@@ -38,7 +38,8 @@ gsize ct_redact_uuid(CtRedact *r, const CtPlace *p, GString *out)
         if (i + 1 < G_N_ELEMENTS(groups) && ct_place_char(p, (gssize)at++) != mark)
             return 0;
     }
-    if (ct_redact_word_char(ct_place_char(p, (gssize)at)) || all_zero(p->text + p->at + lead, at - lead))
+    if (ct_redact_word_char(ct_place_char(p, (gssize)at)) ||
+        all_zero(p->text + p->at + lead, at - lead))
         return 0;
     g_string_append_len(out, p->text + p->at, (gssize)lead);
     if (ct_redact_same_shape(r, "uuid", p->text + p->at + lead, at - lead, TRUE, out))

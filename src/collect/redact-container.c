@@ -71,7 +71,8 @@ gsize ct_redact_container(CtRedact *r, const CtPlace *p, GString *out)
     while (n <= LONG_ID && g_ascii_isxdigit(ct_place_char(p, (gssize)n)))
         n++;
     /* crictl shows 13 digits */
-    if ((n != LONG_ID && n != SHORT_ID && n != SHORT_ID + 1) || ct_redact_word_char(ct_place_char(p, (gssize)n)) ||
+    if ((n != LONG_ID && n != SHORT_ID && n != SHORT_ID + 1) ||
+        ct_redact_word_char(ct_place_char(p, (gssize)n)) ||
         !(n == LONG_ID ? long_id(p) : short_id(p, n)))
         return 0;
     g_autofree char *id = g_strndup(p->text + p->at, n), *brief = g_strndup(id, SHORT_ID);

@@ -12,6 +12,7 @@ static const struct {
 } places[] = {
     {"source", "path"},    {"source", "note"},     {"section", "title"},   {"section", "command"},
     {"section", "scope"},  {"section", "note"},    {"coverage", "subject"}, {"event", "subject"},
+    {"event", "gpu"},
     {"event", "name"},     {"event", "text"},      {"event", "detail"},    {"fact", "text"},
     {"fact", "subject"},   {"fact", "value", "key"}, {"alias", "subject"},
     {"alias", "name"},     {"series", "subject"},  {"span", "track"},      {"span", "name"},
