@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "evidence/evidence.h"
+#include "evidence/rewrite.h"
 
 static char *folder;
 
@@ -35,6 +36,7 @@ static CtEvidence *filled(void)
                                                            .severity = CT_SEV_ERROR,
                                                            .code = 2,
                                                            .has_code = TRUE,
+                                                           .gpu = "gpu-ab",
                                                            .text = "out of memory, 显存不足"});
     ct_evidence_add_fact(ev, &(CtFactRow){.section = section,
                                           .line = 1,
@@ -380,6 +382,37 @@ static int remove_folder(void **state)
     return 0;
 }
 
+static char *shout(const char *about, const char *text, gsize len, gsize *out_len, gpointer user)
+{
+    guint *keyed = user;
+    *keyed += about && strcmp(about, "version.driver") == 0 && strcmp(text, "550.54.15") == 0;
+    *out_len = len;
+    return g_ascii_strup(text, (gssize)len);
+}
+
+/* Texts change, what rules ask for does not; a value is given with its key. */
+static void rewriting_keeps_the_vocabulary(void **state)
+{
+    static const struct {
+        const char *sql, *is;
+    } want[] = {
+        {"SELECT key FROM fact", "version.driver"}, {"SELECT kind FROM event", "cuda-error"},
+        {"SELECT gpu FROM event", "GPU-AB"},        {"SELECT path FROM source", "RUN.LOG"},
+        {"SELECT command FROM section", "./RUN"},   {"SELECT count(*) FROM sqlar", "0"},
+    };
+    guint keyed = 0;
+    g_autoptr(CtEvidence) ev = filled();
+    g_autoptr(GPtrArray) removed = g_ptr_array_new_with_free_func(g_free);
+    const CtRewrite how = {.change = shout, .user = &keyed};
+    assert_true(ct_evidence_rewrite(ev, &how, removed, NULL));
+    assert_int_equal(keyed, 1);
+    assert_int_equal(removed->len, 1);
+    for (gsize i = 0; i < G_N_ELEMENTS(want); i++) {
+        g_autofree char *got = ask(ct_evidence_db(ev), want[i].sql);
+        assert_string_equal(got, want[i].is);
+    }
+}
+
 #define IN_FOLDER(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 
 int main(void)
@@ -394,6 +427,7 @@ int main(void)
         IN_FOLDER(foreign_schema_is_refused),
         IN_FOLDER(hostile_rows_do_no_harm),
         IN_FOLDER(damage_never_crashes),
+        cmocka_unit_test(rewriting_keeps_the_vocabulary),
         cmocka_unit_test(sniffing),
     };
     return cmocka_run_group_tests_name("evidence-case", tests, NULL, NULL);
