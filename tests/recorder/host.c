@@ -494,8 +494,11 @@ int main(int argc, char **argv)
     else if (strcmp(mode, "misuse") == 0)
         misuse();
     else if (strcmp(mode, "forever") == 0)
-        for (;;)
+        for (long i = 0;; i++) {
             request_that_leaks();
+            if (i == 0 && (puts("begun") < 0 || fflush(stdout) != 0))
+                return 6;
+        }
     else if (strcmp(mode, "abort") == 0) {
         work(2);
         fflush(stdout);
