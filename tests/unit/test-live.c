@@ -204,7 +204,10 @@ static void test_capture_of_nothing(void **state)
     assert_true(capture->runs->len > 10);
     for (guint i = 0; i < capture->runs->len; i++) {
         const CtLiveRun *run = g_ptr_array_index(capture->runs, i);
-        assert_true(run->status == CT_OK || run->status == CT_UNSUPPORTED);
+        /* /sys is a link to itself: not to be read, which is said; none of them may die of it. */
+        assert_true(run->status == CT_OK || run->status == CT_UNSUPPORTED ||
+                    run->status == CT_FAILED);
+        assert_false(run->note && g_str_has_prefix(run->note, "the collector ended"));
     }
 }
 
