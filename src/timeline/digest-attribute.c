@@ -58,10 +58,8 @@ static gboolean is_outer(CtDigest *d, const CtTlEvent *e)
 
 static void link_call(CtDigest *d, const CtTlEvent *e, gint at)
 {
-    if (!d->launched || e->correlation < d->link_min || e->correlation > d->link_max)
-        return;
-    guint64 k = e->correlation - d->link_min;
-    if (d->launched[k])
+    gsize k;
+    if (!d->launched || !ct_digest_links_at(d, e, &k) || d->launched[k])
         return;
     gint64 since = (e->t1 - d->t0) / 64;
     gboolean ours = g_hash_table_contains(d->request_tids, &e->tid) ||
@@ -172,10 +170,10 @@ static gboolean on_host(const CtTlEvent *e, gpointer user)
 static gint owner_of(CtDigest *d, const CtTlEvent *e, gint *out_host)
 {
     guint32 l = 0;
+    gsize k;
     *out_host = -1;
-    if (d->link && e->correlation && e->correlation >= d->link_min &&
-        e->correlation <= d->link_max)
-        l = d->link[e->correlation - d->link_min];
+    if (d->link && ct_digest_links_at(d, e, &k))
+        l = d->link[k];
     if (!l)
         return ct_digest_request_at(d, e->tid, e->t0);
     if (l == BETWEEN)
@@ -221,10 +219,10 @@ static void notice_hit(CtRequest *r, const CtPair *p, double ns)
  * shorter is the way of every launch. */
 static void notice_stall(CtDigest *d, const CtTlEvent *e, CtRequest *r)
 {
-    if (!d->launched || !e->correlation || e->correlation < d->link_min ||
-        e->correlation > d->link_max)
+    gsize k;
+    if (!d->launched || !ct_digest_links_at(d, e, &k))
         return;
-    guint32 since = d->launched[e->correlation - d->link_min];
+    guint32 since = d->launched[k];
     if (!since || since == G_MAXUINT32)
         return;
     gint64 from = MAX(d->t0 + 64 * (gint64)since, r->t0);
@@ -522,10 +520,11 @@ static gboolean find_devices(CtDigest *d, GError **error)
 gboolean ct_digest_attribute(CtDigest *d, GError **error)
 {
     /* Requests that were found on the GPU hold what runs in them, whenever it was launched. */
-    if (d->link_max >= d->link_min && d->link_max - d->link_min < CT_DG_MAX_LINKS) {
+    gsize links = ct_digest_links_seal(d);
+    if (links) {
         if (g_strcmp0(d->how, "range") == 0)
-            d->link = g_new0(guint32, d->link_max - d->link_min + 1);
-        d->launched = g_new0(guint32, d->link_max - d->link_min + 1);
+            d->link = g_new0(guint32, links);
+        d->launched = g_new0(guint32, links);
     }
     if (!find_helpers(d, error) || !find_devices(d, error))
         return FALSE;

@@ -102,6 +102,19 @@ typedef struct {
 typedef enum { CT_RANGE_OTHER, CT_RANGE_QUEUE, CT_RANGE_INPUT, CT_N_RANGE_KINDS } CtRangeKind;
 CtRangeKind ct_digest_range_kind(const char *name);
 
+/* The correlation numbers of one process; base is the place of the least. */
+typedef struct {
+    gint64 pid;
+    guint64 min, max;
+    gsize base;
+} CtLinkSpace;
+typedef struct {
+    GArray *spaces;      /* CtLinkSpace */
+    guint last;          /* where the last one asked for was found */
+    gboolean by_process; /* else all numbers are of one space, with pid -1 */
+    gboolean nobodys;    /* work of an unknown process was seen */
+} CtLinks;
+
 typedef struct {
     CtTimeline *tl;
     CtEvidence *ev;
@@ -122,12 +135,12 @@ typedef struct {
     GHashTable *streams; /* device << 32 | stream -> kernels (guint64 *) */
     GHashTable *launchers; /* tid -> launches (guint64 *) */
     gint64 t0, t1;
-    guint64 link_min, link_max;
+    CtLinks links;
     /* the requests */
     char *request_name, *how; /* how: range, pattern, burst */
     GArray *requests;         /* CtRequest in order of t0 */
     GHashTable *request_tids; /* tid -> GArray of guint32 */
-    guint32 *link;            /* correlation - link_min -> request + 1 */
+    guint32 *link;            /* ct_digest_links_at() -> request + 1 */
     guint32 *launched;        /* the same -> end of the call since t0, in units of 64 ns */
     GHashTable *helpers;      /* tid of threads that work for the requests of others */
     GHashTable *call_end;     /* tid -> end of the last outer call (gint64 *) */
@@ -160,6 +173,13 @@ gboolean ct_digest_find_requests(CtDigest *d, GError **error);
 gboolean ct_digest_requests_on_gpu(CtDigest *d, GError **error);
 /* Index of the request that holds the time on the thread, -1 for none. */
 gint ct_digest_request_at(CtDigest *d, gint64 tid, gint64 t);
+/* First all calls that launch and all work; then the places, 0 for none or too many. */
+void ct_digest_links_init(CtDigest *d);
+void ct_digest_links_clear(CtDigest *d);
+void ct_digest_links_call(CtDigest *d, const CtTlEvent *e);
+void ct_digest_links_work(CtDigest *d, const CtTlEvent *e);
+gsize ct_digest_links_seal(CtDigest *d);
+gboolean ct_digest_links_at(const CtDigest *d, const CtTlEvent *e, gsize *out);
 void ct_digest_devices_add(CtDigest *d, const CtTlEvent *e);
 void ct_digest_devices_seal(CtDigest *d);
 void ct_digest_devices_clear(CtDigest *d);

@@ -147,22 +147,22 @@ void ct_digest_stats(CtDigest *d, const CtTlEvent *e)
         if (e->t1 > e->t0) {
             ct_digest_devices_add(d, e);
             add_kernel(d, e);
+            ct_digest_links_work(d, e);
         }
         break;
     case CT_TL_COPY:
         d->n_copies++;
         ct_digest_devices_add(d, e);
         ct_busy_add(&d->copies, e->t0, e->t1);
+        ct_digest_links_work(d, e);
         break;
     case CT_TL_CALL:
         d->n_calls++;
         if (e->call == CT_TL_CALL_LAUNCH)
             count_in(d->launchers, e->tid);
         if (e->correlation && (e->call == CT_TL_CALL_LAUNCH || e->call == CT_TL_CALL_COPY ||
-                               e->call == CT_TL_CALL_SET || e->call == CT_TL_CALL_GRAPH)) {
-            d->link_min = MIN(d->link_min, e->correlation);
-            d->link_max = MAX(d->link_max, e->correlation);
-        }
+                               e->call == CT_TL_CALL_SET || e->call == CT_TL_CALL_GRAPH))
+            ct_digest_links_call(d, e);
         break;
     default:
         return;

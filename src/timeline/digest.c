@@ -144,7 +144,7 @@ static void init(Work *w, CtTimeline *tl, CtEvidence *ev, gint64 section)
     d->gap_budget = 50 * 1000 * 1000;
     d->t0 = G_MAXINT64 / 4;
     d->t1 = G_MININT64 / 4;
-    d->link_min = G_MAXUINT64;
+    ct_digest_links_init(d);
 }
 
 static void clear(Work *w)
@@ -167,6 +167,7 @@ static void clear(Work *w)
     ct_busy_clear(&d->copies);
     ct_busy_clear(&d->all);
     ct_digest_devices_clear(d);
+    ct_digest_links_clear(d);
     g_clear_pointer(&d->requests, g_array_unref);
     g_free(d->pairs.slot);
     g_free(d->link);

@@ -303,6 +303,35 @@ static void test_idle_of_one_gpu(void **state)
     leads(w, "slow-request-idle");
 }
 
+static gint earlier(gconstpointer a, gconstpointer b)
+{
+    const CtTlEvent *x = a, *y = b;
+    return (x->t0 > y->t0) - (x->t0 < y->t0);
+}
+
+/* Two ranks recorded together, each with its own GPU: both number their calls from one. */
+static void test_two_processes(void **state)
+{
+    World *w = *state;
+    gint64 from = w->now;
+    guint64 next = w->tl->next;
+    for (guint i = 0; i < 60; i++)
+        request(w, i, i % 12 == 11 ? ALLOC : NOTHING, TRUE);
+    guint first = w->tl->events->len;
+    w->now = w->gpu = from + 700 * US;
+    w->tl->next = next;
+    w->tid = 2;
+    w->device = 1;
+    for (guint i = 0; i < 60; i++)
+        request(w, i, NOTHING, TRUE);
+    for (guint i = first; i < w->tl->events->len; i++)
+        g_array_index(w->tl->events, CtTlEvent, i).pid = 2;
+    g_array_sort(w->tl->events, earlier);
+    judge(w);
+    leads(w, "slow-request-alloc");
+    assert_int_equal(findings(w, "slow-request-queue", "1"), 0);
+}
+
 /* No two pieces of work alike, so no requests; tiny kernels, and launches that take the time. */
 static void test_without_requests(void **state)
 {
@@ -405,6 +434,7 @@ int main(void)
         TEST(waits_for_batch), TEST(bursts), TEST(no_bursts), TEST(first_use),
         TEST(first_is_like_others), TEST(sparse), TEST(clock_moves), TEST(reads_between),
         TEST(idle_of_one_gpu), TEST(without_requests), TEST(range_names),
+        TEST(two_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
