@@ -284,7 +284,7 @@ static void judge_run(Child *child)
             return;
         first = first ? first : s;
     }
-    if (!first || child->run->status != CT_OK)
+    if (!first || !first->note || child->run->status != CT_OK)
         return;
     child->run->status = CT_FAILED;
     child->run->note = g_strdup(first->note);
