@@ -88,7 +88,9 @@ static void one(GString *out, const CtCheckLine *l, const CtCheckPrint *p, guint
         wrapped(out, fix, indent, columns);
     }
     if (trouble && l->run) {
-        pad_to(out, 0, indent);
+        /* To be copied as it stands, so it is moved to the left rather than broken. */
+        guint width = ct_text_width(l->run) + 2;
+        pad_to(out, 0, width + indent <= columns ? indent : width < columns ? columns - width : 0);
         g_string_append_printf(out, "$ %s\n", l->run);
     }
 }

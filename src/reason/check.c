@@ -301,8 +301,8 @@ static gboolean without_device(CtReason *r)
     sqlite3_stmt *st = ct_prepare(
         r->db, "SELECT count(*), sum(number > 0), EXISTS (SELECT 1 FROM source WHERE format = "
                "'live' AND path IN ('nvml', 'live:nvml') AND status IN ('ok', 'partial', 'failed', "
-               "'timeout', 'denied')), EXISTS (SELECT 1 FROM fact WHERE key = 'file.soname' AND value GLOB 'libnvidia-ml.so*') FROM fact "
-               "WHERE key = 'gpu.pci-count'");
+               "'timeout', 'denied')), EXISTS (SELECT 1 FROM fact WHERE key = 'file.soname' AND "
+               "value GLOB 'libnvidia-ml.so*') FROM fact WHERE key = 'gpu.pci-count'");
     sqlite3_step(st);
     gboolean none = sqlite3_column_int(st, 0) > 0 && sqlite3_column_int(st, 1) == 0 &&
                     !sqlite3_column_int(st, 2) && !sqlite3_column_int(st, 3);
