@@ -268,7 +268,8 @@ static void two_modes(CtEvidence *ev, const Latency *l)
     finding(ev, l, "latency-bimodal", 0, n - 1, exp(b - a), 0.9, text, extra);
 }
 
-/* A pause is five times the usual distance of two requests, and at least a fifth of a second. */
+/* A pause is five times the usual distance of two requests, and at least a fifth of a second. What
+ * is slow right behind a slow first one is still on the way up. */
 static void after_idle(CtEvidence *ev, const Latency *l)
 {
     if (!l->c.timed || l->c.n < 20 || !g_str_equal(l->c.view.metric, "latency"))
@@ -276,13 +277,15 @@ static void after_idle(CtEvidence *ev, const Latency *l)
     double usual = ct_columns_interval(&l->c);
     guint pauses = 0, slow_after = 0, slow_else = 0;
     gsize example = 0;
+    gboolean rising = FALSE;
     for (gsize i = 1; i < l->c.n; i++) {
         gboolean pause = l->c.t[i] - l->c.t[i - 1] > MAX(5 * usual, 0.2);
         pauses += pause;
-        if (slow(l, i) && pause) {
+        rising = slow(l, i) && (pause || rising);
+        if (rising && pause) {
             slow_after++;
             example = i;
-        } else if (slow(l, i) && !near_start(l, i)) {
+        } else if (slow(l, i) && !rising && !near_start(l, i)) {
             slow_else++;
         }
     }

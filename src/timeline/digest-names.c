@@ -43,6 +43,28 @@ static gboolean has(const Words *w, const char *const *whole, const char *const 
     return FALSE;
 }
 
+static gboolean holds(const char *name, const char *const *parts)
+{
+    for (guint i = 0; parts[i]; i++)
+        if (strstr(name, parts[i]))
+            return TRUE;
+    return FALSE;
+}
+
+/* Chinese is written without gaps, so parts of the name stand for its words. */
+static CtRangeKind kind_in_chinese(const char *name)
+{
+    static const char *const queue[] = {"排队", "队列", "等待批", "等待组批", "组批", "攒批", NULL};
+    static const char *const gpu[] = {"权重", "模型", "引擎", "内核", "注意力", "解码器", "编码器",
+                                      "令牌", "层", NULL};
+    static const char *const input[] = {"解码", "读取", "读图", "读文件", "读盘", "加载", "载入",
+                                        "预处理", "前处理", "拉流", "取流", "取帧", "取图", "下载",
+                                        "缩放", "分词", "数据增强", "输入", NULL};
+    if (holds(name, queue))
+        return CT_RANGE_QUEUE;
+    return holds(name, input) && !holds(name, gpu) ? CT_RANGE_INPUT : CT_RANGE_OTHER;
+}
+
 CtRangeKind ct_digest_range_kind(const char *name)
 {
     static const char *const input[] = {"load",  "loads", "loading", "loader", "read",  "reads",
@@ -69,6 +91,9 @@ CtRangeKind ct_digest_range_kind(const char *name)
         g_str_has_prefix(name, "cuda") ||
         (g_str_has_prefix(name, "cu") && g_ascii_isupper(name[2])))
         return CT_RANGE_OTHER;
+    CtRangeKind chinese = kind_in_chinese(name);
+    if (chinese != CT_RANGE_OTHER)
+        return chinese;
     Words w;
     split(name, &w);
     if (has(&w, queue, queue_begin) || (has(&w, wait, none) && has(&w, batch, none)))

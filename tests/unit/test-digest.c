@@ -266,6 +266,20 @@ static void test_clock_moves(void **state)
     assert_int_equal(findings(w, "run-clock-moves", "1"), 1);
 }
 
+/* A clock needs some requests to come up again after a pause; all of these are behind one. */
+static void test_ramp_after_pause(void **state)
+{
+    World *w = *state;
+    for (guint i = 0; i < 120; i++) {
+        if (i % 10 == 0)
+            w->now += 4000 * MS;
+        w->slower = MAX(2.2 - 0.4 * (i % 10), 1);
+        request(w, i, NOTHING, TRUE);
+    }
+    judge(w);
+    assert_int_equal(findings(w, "latency-after-idle", "1"), 1);
+}
+
 /* The program reads between its requests, and the GPU is idle meanwhile. */
 static void test_reads_between(void **state)
 {
@@ -419,6 +433,9 @@ static void test_range_names(void **state)
         {"thread ready", CT_RANGE_OTHER},    {"load_weights", CT_RANGE_OTHER},
         {"decoder layer 4", CT_RANGE_OTHER}, {"aten::_fused_read", CT_RANGE_OTHER},
         {"", CT_RANGE_OTHER},                {"ratio", CT_RANGE_OTHER},
+        {"图像解码", CT_RANGE_INPUT},        {"读取第3帧", CT_RANGE_INPUT},
+        {"排队等待", CT_RANGE_QUEUE},        {"加载权重", CT_RANGE_OTHER},
+        {"解码器第4层", CT_RANGE_OTHER},     {"推理", CT_RANGE_OTHER},
     };
     for (guint i = 0; i < G_N_ELEMENTS(names); i++)
         assert_int_equal(ct_digest_range_kind(names[i].name), names[i].kind);
@@ -434,7 +451,7 @@ int main(void)
         TEST(waits_for_batch), TEST(bursts), TEST(no_bursts), TEST(first_use),
         TEST(first_is_like_others), TEST(sparse), TEST(clock_moves), TEST(reads_between),
         TEST(idle_of_one_gpu), TEST(without_requests), TEST(range_names),
-        TEST(two_processes),
+        TEST(two_processes), TEST(ramp_after_pause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
