@@ -527,6 +527,28 @@ static void test_nsys_pages(void **state)
     }
 }
 
+/* A copy that broke off: what lies before the cut is there, and the cut is told. */
+static void test_nsys_cut(void **state)
+{
+    g_autoptr(CtTimeline) whole = open_sql(
+        "whole.sqlite",
+        "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT);"
+        "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)"
+        "INSERT INTO NVTX_EVENTS SELECT i * 1000, i * 1000 + 10, 59, 'range ' || i FROM n;"
+        "CREATE TABLE OSRT_API (start INTEGER, end INTEGER, nameId INTEGER);", NULL);
+    g_autofree char *path = place("whole.sqlite"), *cut = place("cut.sqlite"), *data = NULL;
+    gsize len;
+    assert_non_null(whole);
+    assert_true(g_file_get_contents(path, &data, &len, NULL));
+    assert_true(g_file_set_contents(cut, data, (gssize)(len * 2 / 3), NULL));
+    g_autoptr(CtTimeline) tl = ct_timeline_open(cut, NULL);
+    assert_non_null(tl);
+    Seen s = scan(tl);
+    assert_true(s.n[CT_TL_RANGE] > 5000 && s.n[CT_TL_RANGE] < 10000);
+    assert_true(has_gap(tl, "the rows before that were read"));
+    g_array_unref(s.e);
+}
+
 /* Any page overwritten, any length: never more than an error or a gap. */
 static void test_nsys_damage(void **state)
 {
@@ -661,6 +683,7 @@ int main(void)
         cmocka_unit_test(test_nsys_nothing),   cmocka_unit_test(test_nsys_pages),
         cmocka_unit_test(test_nsys_damage),    cmocka_unit_test(test_nsys_microseconds),
         cmocka_unit_test(test_import),         cmocka_unit_test(test_trt),
+        cmocka_unit_test(test_nsys_cut),
         cmocka_unit_test(test_trt_times_cut),  cmocka_unit_test(test_words),
     };
     folder = g_dir_make_tmp("cutriage-test-XXXXXX", NULL);
