@@ -37,8 +37,10 @@ void ct_timeline(CtReason *r)
     add_cited(ids, r->out->consequences);
     sqlite3_stmt *st =
         ct_prepare(r->db, "SELECT e.id FROM event e JOIN section s ON s.id = e.section "
-                          "WHERE e.severity IN ('error', 'fatal') ORDER BY " CT_WALL_SQL(
-                              "e.t_ns") " IS NULL, " CT_WALL_SQL("e.t_ns") ", e.seq LIMIT 60");
+                          "WHERE e.severity IN ('error', 'fatal') OR (e.kind = 'log-error' AND "
+                          "NOT EXISTS (SELECT 1 FROM event x WHERE x.severity IN "
+                          "('error', 'fatal'))) ORDER BY " CT_WALL_SQL("e.t_ns") " IS NULL, "
+                          CT_WALL_SQL("e.t_ns") ", e.seq LIMIT 60");
     while (sqlite3_step(st) == SQLITE_ROW)
         g_hash_table_add(ids, GINT_TO_POINTER(sqlite3_column_int(st, 0)));
     sqlite3_finalize(st);

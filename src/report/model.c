@@ -357,11 +357,17 @@ static void make_groups(CtReport *r)
 
 /* ---- outcome ---- */
 
+/* What a program itself calls an error counts where it was not overcome: it stands at the end, or
+ * there are many. A service that retried and went on for pages is well. */
 static gboolean any_error(sqlite3 *db)
 {
     sqlite3_stmt *st = NULL;
     gboolean found = FALSE;
-    if (sqlite3_prepare_v2(db, "SELECT 1 FROM event WHERE severity IN ('error','fatal') LIMIT 1",
+    if (sqlite3_prepare_v2(db,
+                           "SELECT 1 FROM event WHERE severity IN ('error','fatal') UNION ALL "
+                           "SELECT 1 FROM event e JOIN section s ON s.id = e.section "
+                           "WHERE e.kind = 'log-error' GROUP BY s.id HAVING sum(e.repeats) >= 10 "
+                           "OR max(coalesce(e.last_line, e.line)) > s.last_line - 20 LIMIT 1",
                            -1, &st, NULL) == SQLITE_OK)
         found = sqlite3_step(st) == SQLITE_ROW;
     sqlite3_finalize(st);
