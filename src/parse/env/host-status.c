@@ -52,6 +52,20 @@ static gboolean disk_row(CtEmit *emit, const CtLine *line, double block)
     return TRUE;
 }
 
+/* "30531584", and "30M" of df -ih. */
+static gboolean count_of(CtStr s, double *out)
+{
+    static const char units[] = "KMGT";
+    const char *unit = s.n > 1 ? strchr(units, s.p[s.n - 1]) : NULL;
+    if (!unit || !*unit)
+        return ct_str_number(s, out);
+    if (!ct_str_number(ct_str_head(s, s.n - 1), out))
+        return FALSE;
+    for (const char *u = units; u <= unit; u++)
+        *out *= 1024;
+    return TRUE;
+}
+
 /* "/dev/sda2  30531584  412345  30119239  2% /": files in place of blocks. */
 static gboolean inode_row(CtEmit *emit, const CtLine *line)
 {
@@ -60,7 +74,7 @@ static gboolean inode_row(CtEmit *emit, const CtLine *line)
     double all, left;
     for (CtStr t = ct_str_token(&rest); t.n && n < 8; t = ct_str_token(&rest))
         w[n++] = t;
-    if (n != 6 || w[5].p[0] != '/' || !ct_str_number(w[1], &all) || !ct_str_number(w[3], &left) ||
+    if (n != 6 || w[5].p[0] != '/' || !count_of(w[1], &all) || !count_of(w[3], &left) ||
         all <= 0)
         return FALSE;
     const char *mount = CT_STR_BUF(w[5]);
