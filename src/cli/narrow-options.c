@@ -110,8 +110,10 @@ static gint64 span_ns(const char *text)
 }
 
 /* Relative times count back from `last_ns`, the last event: a log is mostly read later. For `until`
- * a bare date means its end. */
-static gboolean read_time(const char *text, gint64 last_ns, gboolean until, gint64 *out)
+ * a bare date means its end. Sources that write no year are of 1970, or 1971 behind a New Year; a
+ * year that the person writes says nothing about them. */
+static gboolean read_time(const char *text, gint64 first_ns, gint64 last_ns, gboolean until,
+                          gint64 *out)
 {
     Written w = {-1, -1, -1, -1, -1, 0};
     g_autofree char *copy = g_strstrip(g_strdup(text));
@@ -137,13 +139,18 @@ static gboolean read_time(const char *text, gint64 last_ns, gboolean until, gint
     gboolean bare = !*rest;
     if (*rest && !read_clock(rest, &w))
         return FALSE;
+    if (g_date_time_get_year(last) <= 1971)
+        w.year = -1;
     int year = w.year > 0 ? w.year : g_date_time_get_year(last);
     *out = to_ns(year, w.month, w.day, &w);
     if (*out == CT_TIME_UNKNOWN)
         return FALSE;
-    /* "Dec 30" in a log that ends in January. */
-    if (w.year < 0 && *out > last_ns + 2 * 86400 * SECOND_NS)
-        *out = to_ns(year - 1, w.month, w.day, &w);
+    /* "Dec 30" in a log that ends in January; but "until Dec 30" may just lie behind the end. */
+    if (w.year < 0 && *out > last_ns + 2 * 86400 * SECOND_NS) {
+        gint64 before = to_ns(year - 1, w.month, w.day, &w);
+        if (before != CT_TIME_UNKNOWN && (!until || before >= first_ns))
+            *out = before;
+    }
     if (until && bare)
         *out += 86400 * SECOND_NS - 1;
     else if (until)
@@ -176,7 +183,7 @@ gboolean ct_narrow_options_check(const char *verb, const CtNarrowOptions *o, int
     guint boot;
     const char *times[] = {o->since, o->until};
     for (guint i = 0; i < G_N_ELEMENTS(times); i++)
-        if (times[i] && !read_time(times[i], now, i == 1, &number)) {
+        if (times[i] && !read_time(times[i], now, now, i == 1, &number)) {
             *out_exit = ct_cli_usage(verb,
                                      "--%s %s: not a time; write 2026-11-30, '2026-11-30 14:22', "
                                      "'Nov 30 14:22', 14:22 or '2h ago'",
@@ -201,11 +208,11 @@ gboolean ct_narrow_options_resolve(const char *verb, const CtNarrowOptions *o, C
     gint64 first, last;
     *out = (CtNarrow)CT_NARROW_NOTHING;
     if (!ct_event_times(ev, &first, &last))
-        last = g_get_real_time() * 1000;
+        first = last = g_get_real_time() * 1000;
     if (o->since)
-        read_time(o->since, last, FALSE, &out->since_ns);
+        read_time(o->since, first, last, FALSE, &out->since_ns);
     if (o->until)
-        read_time(o->until, last, TRUE, &out->until_ns);
+        read_time(o->until, first, last, TRUE, &out->until_ns);
     if (o->pid)
         read_number(o->pid, &out->pid);
     if (o->boot)
