@@ -82,6 +82,7 @@ static void read_facts(CtEvidence *ev, CtRequestSet *s)
         {"kernel-mean", &s->kernel_mean}, {"pageable-rate", &s->pageable_rate},
         {"h2d-rate", &s->h2d_rate},       {"streams", &s->streams},
         {"request-threads", &s->threads},  {"main-stream", &s->main_stream},
+        {"calls", &s->calls},
     };
     while (sqlite3_step(st) == SQLITE_ROW) {
         const char *key = (const char *)sqlite3_column_text(st, 0);
@@ -119,6 +120,7 @@ GPtrArray *ct_request_sets(CtEvidence *ev)
         if (!s || s->section != section) {
             s = g_new0(CtRequestSet, 1);
             s->section = section;
+            s->calls = -1;
             s->name = g_strdup((const char *)sqlite3_column_text(st, 1));
             s->requests = g_array_new(FALSE, TRUE, sizeof(CtRequestSpan));
             g_ptr_array_add(sets, s);

@@ -37,6 +37,7 @@ typedef struct {
     double own, stalled;
     double pageable, gap, alloc_calls, sync_calls, kernel_mean, pageable_rate, h2d_rate;
     double streams, threads, main_stream;
+    double calls; /* to CUDA, in the whole trace; -1 is unknown */
 } CtRequestSet;
 
 /* One CtRequestSet a section. (transfer full) */

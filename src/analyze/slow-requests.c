@@ -456,12 +456,21 @@ static gboolean more_than_weather(const Group *g)
     return ratio > 1.3 && (regular(g) || (middle > 0.7 && alike(g)) || lost > 0.2);
 }
 
+/* What the host does while the GPU idles is known only where its calls were recorded, or where it
+ * is seen to block. */
+static gboolean host_is_seen(const Group *g)
+{
+    const CtRequestSpan *r = g_array_index(g->of, Judged, g->of->len / 2).r;
+    double os = over(g->s, r, CT_RP_OS);
+    return g->s->calls != 0 || g->s->n[CT_RN_KERNELS] < 1 || os > 0.5 * (wall(r) - g->s->typical);
+}
+
 static gboolean enough(const Group *g)
 {
     const CtRequestSpan *worst = g_array_index(g->of, Judged, 0).r;
     double ratio = wall(worst) / MAX(g->s->typical, 1);
     gboolean host = g->why == WHY_IDLE || g->why == WHY_LAUNCH;
-    if (g->part < 0.35 * g->extra)
+    if (g->part < 0.35 * g->extra || (host && !host_is_seen(g)))
         return FALSE;
     /* Between periods that were found on the GPU, idle time may be nobody's fault; each n-th time
      * the same is the program's own. */

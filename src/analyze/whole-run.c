@@ -74,6 +74,8 @@ static void idle_gpu(CtEvidence *ev, const CtRequestSet *s, double wall)
     double idle = host + calls + s->part[CT_RP_SYNC];
     double kernels = s->n[CT_RN_KERNELS];
     gboolean scattered = s->gap < 0.4 * idle;
+    /* That the host makes no call can be said only where calls were recorded. */
+    gboolean seen = s->calls != 0 || s->part[CT_RP_OS] > 0.5 * idle;
     double mean = own_mean(s);
     g_autofree char *each = ct_human_ns(mean);
     /* Waits between the kernels, not one at the end. */
@@ -82,7 +84,8 @@ static void idle_gpu(CtEvidence *ev, const CtRequestSet *s, double wall)
             "%.0f waits for the GPU in a request of %.0f kernels; the GPU is idle for %.0f %% of "
             "it", s->n[CT_RN_SYNCS], kernels, 100 * idle / wall);
         add(ev, s, "run-sync-bound", idle / wall, text);
-    } else if (scattered && ranges && kernels > 0 && idle > 0.3 * wall && idle > 100e3 * kernels) {
+    } else if (scattered && ranges && seen && kernels > 0 && idle > 0.3 * wall &&
+               idle > 100e3 * kernels) {
         /* Far more than a launch costs, also under a profiler. */
         g_autofree char *gap = ct_human_ns(idle / kernels);
         g_autofree char *text = g_strdup_printf(
@@ -94,7 +97,7 @@ static void idle_gpu(CtEvidence *ev, const CtRequestSet *s, double wall)
             "%.0f kernels of %s a request, and the GPU is idle between them for %.0f %% of it",
             kernels, each, 100 * idle / wall);
         add(ev, s, "run-launch-bound", idle / wall, text);
-    } else if (!scattered && idle > 0.3 * wall && kernels > 0 && ranges) {
+    } else if (!scattered && idle > 0.3 * wall && kernels > 0 && ranges && seen) {
         g_autofree char *gap = ct_human_ns(s->gap);
         g_autofree char *text = g_strdup_printf(
             "the GPU is idle for %.0f %% of a typical request, %s of it at a stretch, while the "

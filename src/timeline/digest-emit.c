@@ -271,6 +271,7 @@ static void add_run_facts(CtDigest *d)
     top_share(d->launchers, &threads);
     fact(d, "streams", NULL, streams);
     fact(d, "launch-threads", NULL, threads);
+    fact(d, "calls", NULL, (double)d->n_calls);
     fact(d, "request-threads", NULL, g_hash_table_size(d->request_tids));
     fact(d, "main-stream", NULL, main_stream);
     if (d->n_kernels) {

@@ -157,7 +157,7 @@ void ct_digest_stats(CtDigest *d, const CtTlEvent *e)
         ct_digest_links_work(d, e);
         break;
     case CT_TL_CALL:
-        d->n_calls++;
+        d->n_calls += e->name != 0; /* of which one can say what they are */
         if (e->call == CT_TL_CALL_LAUNCH)
             count_in(d->launchers, e->tid);
         if (e->correlation && (e->call == CT_TL_CALL_LAUNCH || e->call == CT_TL_CALL_COPY ||

@@ -266,6 +266,33 @@ static void test_clock_moves(void **state)
     assert_int_equal(findings(w, "run-clock-moves", "1"), 1);
 }
 
+/* Without calls in the trace nobody can say that the host made none. */
+static void test_no_calls(void **state)
+{
+    World *w = *state;
+    for (guint i = 0; i < 60; i++)
+        request(w, i, i % 12 == 11 ? ALLOC : NOTHING, TRUE);
+    for (guint i = w->tl->events->len; i > 0; i--)
+        if (g_array_index(w->tl->events, CtTlEvent, i - 1).kind == CT_TL_CALL)
+            g_array_remove_index(w->tl->events, i - 1);
+    judge(w);
+    assert_int_equal(findings(w, "latency-outliers", "1"), 1);
+    assert_int_equal(findings(w, "slow-request-idle", "1"), 0);
+}
+
+/* The same of a run whose requests all have such a hole. */
+static void test_no_calls_at_all(void **state)
+{
+    World *w = *state;
+    for (guint i = 0; i < 60; i++)
+        request(w, i, SLEEP, TRUE);
+    for (guint i = w->tl->events->len; i > 0; i--)
+        if (g_array_index(w->tl->events, CtTlEvent, i - 1).kind == CT_TL_CALL)
+            g_array_remove_index(w->tl->events, i - 1);
+    judge(w);
+    assert_int_equal(findings(w, "run-gpu-idle", "1"), 0);
+}
+
 /* A clock needs some requests to come up again after a pause; all of these are behind one. */
 static void test_ramp_after_pause(void **state)
 {
@@ -452,6 +479,7 @@ int main(void)
         TEST(first_is_like_others), TEST(sparse), TEST(clock_moves), TEST(reads_between),
         TEST(idle_of_one_gpu), TEST(without_requests), TEST(range_names),
         TEST(two_processes), TEST(ramp_after_pause),
+        TEST(no_calls), TEST(no_calls_at_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
