@@ -188,12 +188,30 @@ static void take_conditions(CtReason *r, CtCheckLine *line, sqlite3_stmt *rules)
 
 /* ---- one check ---- */
 
+/* A value that could not be read tells nothing: asked for and refused is not looked at. */
+static gboolean were_read(CtReason *r, const char *needs)
+{
+    g_auto(GStrv) list = g_strsplit(needs, ",", -1);
+    gboolean all = TRUE;
+    for (char **n = list; all && *n; n++) {
+        const char *need = g_strstrip(*n);
+        if (!g_str_has_prefix(need, "fact:"))
+            continue;
+        sqlite3_stmt *st = ct_prepare(r->db, "SELECT 1 FROM fact WHERE key GLOB ? AND status NOT "
+                                             "IN ('failed', 'denied', 'timeout') LIMIT 1");
+        sqlite3_bind_text(st, 1, need + strlen("fact:"), -1, SQLITE_TRANSIENT);
+        all = sqlite3_step(st) == SQLITE_ROW;
+        sqlite3_finalize(st);
+    }
+    return all;
+}
+
 /* `needs` is alternatives; the last of them names what to ask for. */
 static gboolean is_known(CtReason *r, const char *needs)
 {
     g_auto(GStrv) all = g_strsplit(needs, ";", -1);
     for (char **n = all; *n; n++)
-        if (**n && ct_presence_has(r, *n))
+        if (**n && ct_presence_has(r, *n) && were_read(r, *n))
             return TRUE;
     return FALSE;
 }

@@ -226,6 +226,9 @@ static void temperatures(CtNvmlOut *out)
     ct_nvml_head(out, 1, "Temperature");
     degrees(out, "GPU Current Temp", code, t.temperature);
     code = CT_NVML_GET(out, margin, &margin);
+    /* Below zero is "beyond the limit", unless all that it says is all ones. */
+    if (t.temperature == -1 && margin.margin == -1 && code == CT_NVML_SUCCESS)
+        code = CT_NVML_GARBAGE;
     gboolean distance = degrees(out, "GPU T.Limit Temp", code, margin.margin);
     limits(out, distance);
     code = threshold(out, 5, &value);
