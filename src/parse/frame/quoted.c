@@ -91,6 +91,9 @@ static gboolean is_test_result(const char *text, gsize len)
     /* TAP: "ok 12 - name" */
     if (ct_text_starts(text, len, "ok ") && len > 4 && g_ascii_isdigit(text[3]))
         return TRUE;
+    /* In Chinese: a "case" (用例) whose line ends with "passed" (通过). */
+    if (ct_text_has(text, len, "\u7528\u4f8b") && ends(text, len, "\u901a\u8fc7"))
+        return TRUE;
     /* pytest: "tests/test_x.py::test_y PASSED   [ 50%]" */
     return ct_text_has(text, len, "::") &&
            (ends(text, len, " PASSED") || ct_text_has(text, len, " PASSED "));
@@ -395,8 +398,11 @@ gboolean ct_quotes_line(const CtQuotes *q, const CtLine *line)
 {
     const char *text = line->text;
     gsize len = line->len;
-    if (line->envelope != CT_ENVELOPE_NONE || line->t_ns != CT_TIME_UNKNOWN)
+    if (line->envelope != CT_ENVELOPE_NONE)
         return FALSE;
+    /* A build service stamps every line, those of passed tests too. */
+    if (line->t_ns != CT_TIME_UNKNOWN)
+        return is_test_result(text, len);
     switch (q->kind) {
     case CT_QUOTING_COMMITS:
         if (of_commit(q, line->raw, line->raw_len))

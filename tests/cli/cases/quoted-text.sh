@@ -55,6 +55,10 @@ ok 4 - NVRM: Xid (PCI:0000:5e:00): 79, pid=77, name=serve, GPU has fallen off th
  7/9 Test  #7: CUDA error: misaligned address .......   Passed    0.31 sec
 EOF
 nothing tests.txt
+echo '2025-04-02 08:11:13 [信息] 测试用例 “显存不足后恢复” 通过' >tests-zh.txt
+nothing tests-zh.txt
+echo "2025-04-02T08:11:13.1Z suite/test_oom.py::test_says[RuntimeError: $message] PASSED [ 66%]" >ci.txt
+nothing ci.txt
 cat >guide.md <<EOF
 # Errors
 
