@@ -154,7 +154,12 @@ static gint64 time_of(State *st, CtStr cell, double factor, gboolean factor_give
         st->wall = TRUE;
         return t;
     }
-    char whole[40]; /* a table of minutes has no seconds */
+    char german[40], whole[40]; /* 31.12.2026 10:00:00,250; a table of minutes has no seconds */
+    if (cell.n >= 10 && cell.n < sizeof(german) && cell.p[2] == '.' && cell.p[5] == '.') {
+        g_snprintf(german, sizeof(german), "%.4s-%.2s-%.2s%.*s", cell.p + 6, cell.p + 3, cell.p,
+                   (int)cell.n - 10, cell.p + 10);
+        cell = ct_str_of(g_strdelimit(german, ",", '.'));
+    }
     if (cell.n >= 15 && cell.n <= 17 && cell.p[cell.n - 3] == ':') {
         g_snprintf(whole, sizeof(whole), "%.*s:00", (int)cell.n, cell.p);
         cell = ct_str_of(whole);
@@ -174,6 +179,20 @@ static gint64 time_of(State *st, CtStr cell, double factor, gboolean factor_give
 static void put(CtEmit *emit, const CtLine *line, const CtMetricName *m, gint64 t, double value)
 {
     ct_emit_sample(emit, line, m->subject, m->metric, m->unit, t, value * m->factor);
+}
+
+/* "8,25" is no thousand: where semicolons part the cells the comma is the decimal one, and where
+ * tabs do, it is unless three digits follow it. */
+static gboolean decimal_comma(const State *st, CtStr cell, double *out)
+{
+    char text[32];
+    const char *comma = cell.n < sizeof(text) ? memchr(cell.p, ',', cell.n) : NULL;
+    gsize after = comma ? (gsize)(cell.p + cell.n - comma - 1) : 0;
+    if (!after || st->separator == ',' || memchr(cell.p, '.', cell.n) ||
+        memchr(comma + 1, ',', after) || (st->separator != ';' && after == 3))
+        return FALSE;
+    g_snprintf(text, sizeof(text), "%.*s", (int)cell.n, cell.p);
+    return ct_str_number(ct_str_of(g_strdelimit(text, ",", '.')), out);
 }
 
 static gboolean data_row(State *st, CtEmit *emit, const CtLine *line, CtStr row)
@@ -203,7 +222,7 @@ static gboolean data_row(State *st, CtEmit *emit, const CtLine *line, CtStr row)
         const CtMetricName *m = &st->column[i].name;
         if (!st->column[i].used)
             continue;
-        if (ct_str_number(cell[i], &value)) {
+        if (decimal_comma(st, cell[i], &value) || ct_str_number(cell[i], &value)) {
             put(emit, line, m, t, value);
             numbers++;
         } else if (ct_quantity(cell[i], &dim, &value)) { /* "12.3 ms" in the cell */
