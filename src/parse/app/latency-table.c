@@ -23,6 +23,7 @@ typedef struct {
     gint time_at;
     gboolean header, json, wall;
     guint rows;
+    guint values, no_numbers; /* numbers; cells of latencies that are none, nor empty */
     guint latencies; /* columns of them */
     gint64 t0_relative;
 } State;
@@ -230,8 +231,11 @@ static gboolean data_row(State *st, CtEmit *emit, const CtLine *line, CtStr row)
             plain.factor = 1;
             put(emit, line, &plain, t, value);
             numbers++;
+        } else {
+            st->no_numbers += is_latency(m) && ct_str_strip(cell[i]).n > 0;
         }
     }
+    st->values += numbers;
     return numbers > 0;
 }
 
@@ -338,9 +342,21 @@ static void line(gpointer state, const CtLine *line, CtEmit *emit)
         st->rows += data_row(st, emit, line, row);
 }
 
+/* Some lines that a logger put between the rows are no loss. */
+static void tell_loss(const State *st, CtEmit *emit)
+{
+    char note[96];
+    if (!st->header || st->no_numbers * 20 <= st->values)
+        return;
+    g_snprintf(note, sizeof(note), "%u of %u values are no numbers and were left out",
+               st->no_numbers, st->values + st->no_numbers);
+    ct_emit_status(emit, CT_PARTIAL, note);
+}
+
 static void finish(gpointer state, CtEmit *emit)
 {
     State *st = state;
+    tell_loss(st, emit);
     if (st->wall)
         ct_emit_clock(emit, "wall");
     if (st->rows && st->latencies)
