@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
 #include "base/error.h"
+#include "base/output.h"
 
 #define BLOCK 512u
 #define LEVEL 9
@@ -24,27 +24,9 @@ struct CtPack {
     gsize out_size;
 };
 
-static gboolean may_write(const char *path, gboolean force, GError **error)
-{
-    struct stat st;
-    if (lstat(path, &st) != 0)
-        return errno == ENOENT ? TRUE : ct_error_from_errno(error, errno, "looking at %s", path);
-    if (S_ISLNK(st.st_mode))
-        g_set_error(error, CT_ERROR, CT_ERROR_DENIED,
-                    "%s is a symbolic link; give the name of the file itself", path);
-    else if (!S_ISREG(st.st_mode))
-        g_set_error(error, CT_ERROR, CT_ERROR_DENIED, "%s is not a regular file", path);
-    else if (!force)
-        g_set_error(error, CT_ERROR, CT_ERROR_DENIED,
-                    "%s exists; use --force to replace it, or another name", path);
-    else
-        return TRUE;
-    return FALSE;
-}
-
 CtPack *ct_pack_open(const char *path, gboolean force, GError **error)
 {
-    if (!may_write(path, force, error))
+    if (!ct_may_write(path, force, error))
         return NULL;
     g_autofree char *temp = g_strconcat(path, ".XXXXXX", NULL);
     int fd = mkostemp(temp, O_CLOEXEC);

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/output.h"
 #include "evidence/case-tables.h"
 #include "evidence/evidence-private.h"
 
@@ -38,23 +38,14 @@ static gboolean is_a_case(const char *path)
 
 gboolean ct_evidence_may_write(const char *path, gboolean force, GError **error)
 {
-    struct stat st;
-    if (lstat(path, &st) != 0)
-        return errno == ENOENT ? TRUE : ct_error_from_errno(error, errno, "looking at %s", path);
-    if (S_ISLNK(st.st_mode))
-        g_set_error(error, CT_ERROR, CT_ERROR_DENIED,
-                    "%s is a symbolic link; give the name of the file itself", path);
-    else if (!S_ISREG(st.st_mode))
-        g_set_error(error, CT_ERROR, CT_ERROR_DENIED, "%s is not a regular file", path);
-    else if (!force)
-        g_set_error(error, CT_ERROR, CT_ERROR_DENIED,
-                    "%s exists; use --force to replace it, or another name", path);
-    else if (!is_a_case(path))
+    if (!ct_may_write(path, force, error))
+        return FALSE;
+    if (access(path, F_OK) == 0 && !is_a_case(path)) {
         g_set_error(error, CT_ERROR, CT_ERROR_DENIED,
                     "%s is not a case of cutriage, so it is not replaced; give another name", path);
-    else
-        return TRUE;
-    return FALSE;
+        return FALSE;
+    }
+    return TRUE;
 }
 
 static gboolean copy_rows(sqlite3 *from, sqlite3 *to, const char *select, const char *insert)
