@@ -156,7 +156,8 @@ static void dangling(Libraries *l, const char *path)
         !g_hash_table_add(l->seen, g_strdup(path)))
         return;
     g_autofree char *home = g_path_get_dirname(path), *place = ct_live_real(l->live, home);
-    g_autofree char *whole = *target == '/' ? g_strdup(target) : g_build_filename(home, target, NULL);
+    g_autofree char *whole =
+        *target == '/' ? g_strdup(target) : g_build_filename(home, target, NULL);
     g_autofree char *aim = g_path_get_dirname(whole);
     /* A copied tree need not hold the folder where the link leads to. */
     if (ct_live_sysroot(l->live) && !ct_live_exists(l->live, aim))
