@@ -201,6 +201,23 @@ static void test_time_of_day_with_counter(void **state)
     assert_int_equal(found(f, "counter-step", NULL), 1);
 }
 
+/* Stretches hardly longer than the telemetry's step: at their edges a sample is of the quiet. The
+ * temperature knows nothing of it. */
+static void test_short_stretches_and_clock(void **state)
+{
+    Fixture *f = *state;
+    for (guint i = 0; i < 6000; i++)
+        add(f, "latency", i * 0.1, (i % 300 < 20 ? 21e6 : 8.5e6) + noise(f, 5e5), i + 1);
+    for (guint i = 0; i < 600; i++) {
+        add(f, "gpu.clock.sm", i, i % 30 < 2 ? 210e6 : 2040e6, i + 1);
+        add(f, "gpu.temperature", i, 45 + noise(f, 2), i + 1);
+    }
+    ct_analyze(f->ev);
+    double chance = 1;
+    assert_int_equal(found(f, "series-coincidence", &chance), 1);
+    assert_true(chance < 1e-6);
+}
+
 static void test_level_shift(void **state)
 {
     Fixture *f = *state;
@@ -369,7 +386,7 @@ int main(void)
         TEST(cold_start),
         TEST(period),
         TEST(time_of_day_with_counter),
-        TEST(level_shift),
+        TEST(short_stretches_and_clock), TEST(level_shift),
         TEST(power_cap),
         TEST(free_memory_in_small_pieces),
         TEST(full_memory_is_not_in_pieces),
