@@ -202,17 +202,32 @@ gboolean ct_narrow_options_check(const char *verb, const CtNarrowOptions *o, int
     return TRUE;
 }
 
+/* "Nothing wrong" of an empty span of time would mislead. */
+static void note_empty_span(const char *option, const char *text, const char *where, gint64 ns)
+{
+    g_autoptr(GDateTime) t = g_date_time_new_from_unix_utc(ns / SECOND_NS);
+    g_autofree char *time =
+        g_date_time_format(t, g_date_time_get_year(t) <= 1971 ? "%m-%d %T" : "%F %T");
+    ct_cli_note("--%s %s leaves nothing that has a time: the %s is of %s", option, text, where,
+                time);
+}
+
 gboolean ct_narrow_options_resolve(const char *verb, const CtNarrowOptions *o, CtEvidence *ev,
                                    CtNarrow *out, int *out_exit)
 {
     gint64 first, last;
     *out = (CtNarrow)CT_NARROW_NOTHING;
-    if (!ct_event_times(ev, &first, &last))
+    gboolean timed = ct_event_times(ev, &first, &last);
+    if (!timed)
         first = last = g_get_real_time() * 1000;
     if (o->since)
         read_time(o->since, first, last, FALSE, &out->since_ns);
     if (o->until)
         read_time(o->until, first, last, TRUE, &out->until_ns);
+    if (timed && o->since && out->since_ns > last)
+        note_empty_span("since", o->since, "last", last);
+    if (timed && o->until && out->until_ns < first)
+        note_empty_span("until", o->until, "first", first);
     if (o->pid)
         read_number(o->pid, &out->pid);
     if (o->boot)

@@ -38,6 +38,11 @@ want "$bus" --host kestrel
 [ "$(both)" = 1 ] || { echo "two incidents, and not one line of the other"; fail=1; }
 [ "$(both --until 'Nov 20')" = 0 ] || { echo "one incident, and a line of another"; fail=1; }
 
+# A span of time without anything in it is said to be one.
+"$CUTRIAGE" diagnose --until 10-25 "$log" 2>&1 >/dev/null | grep -q 'the first is of 11-0' ||
+    { echo "an empty span is called healthy"; fail=1; }
+[ -z "$("$CUTRIAGE" diagnose --since 'Nov 10' "$log" 2>&1 >/dev/null)" ] || { echo "a needless note"; fail=1; }
+
 # What cannot be meant is refused.
 for wrong in "--since=" "--since soon" "--until 25:00" "--pid python" "--boot first" "--boot 9" "--group 3" \
     "--group -1"; do
