@@ -203,7 +203,7 @@ static char *detail_of(const CtDigest *d, const Usual *u, guint i)
         json_object_set_new(o, "h2d_bytes", json_integer((json_int_t)r->bytes[0]));
     if (r->bytes[1] > 0)
         json_object_set_new(o, "d2h_bytes", json_integer((json_int_t)r->bytes[1]));
-    if (r->usual_ns > 0.8 * r->own_ns)
+    if (r->known_ns > 0.8 * r->own_ns && r->usual_ns > 0)
         json_object_set_new(o, "stretch", json_real((double)r->known_ns / r->usual_ns));
     if (r->hit_ns >= 1)
         json_object_set_new(o, "hit_ns", json_integer((json_int_t)r->hit_ns));

@@ -307,6 +307,28 @@ static void test_ramp_after_pause(void **state)
     assert_int_equal(findings(w, "latency-after-idle", "1"), 1);
 }
 
+/* Far more than the mean of both: still the same kernels. */
+static void test_clock_falls_far(void **state)
+{
+    World *w = *state;
+    for (guint i = 0; i < 100; i++) {
+        w->slower = i / 20 % 2 ? 1.9 : 1;
+        request(w, i, NOTHING, TRUE);
+    }
+    judge(w);
+    assert_int_equal(findings(w, "run-clock-moves", "number > 1.7"), 1);
+}
+
+static void test_one_kernel_is_no_clock(void **state)
+{
+    World *w = *state;
+    for (guint i = 0; i < 80; i++)
+        request(w, i, i >= 40 ? ONE_KERNEL : NOTHING, TRUE);
+    judge(w);
+    assert_int_equal(findings(w, "run-clock-moves", "1"), 0);
+    leads(w, "slow-request-kernel");
+}
+
 /* The program reads between its requests, and the GPU is idle meanwhile. */
 static void test_reads_between(void **state)
 {
@@ -480,6 +502,7 @@ int main(void)
         TEST(idle_of_one_gpu), TEST(without_requests), TEST(range_names),
         TEST(two_processes), TEST(ramp_after_pause),
         TEST(no_calls), TEST(no_calls_at_all),
+        TEST(one_kernel_is_no_clock), TEST(clock_falls_far),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
