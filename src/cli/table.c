@@ -25,7 +25,15 @@ struct CtTable {
     GPtrArray *held; /* char **, rows that wait for the widths */
     gboolean measured;
     guint64 n_rows;
+    int failed; /* errno of the first row that could not be written */
 };
+
+/* stdio writes when its buffer is full, in the middle of a row; later calls forget why it failed. */
+static void watch(CtTable *t)
+{
+    if (!t->failed && ferror(stdout))
+        t->failed = errno ? errno : EIO;
+}
 
 static guint terminal_columns(void)
 {
@@ -197,6 +205,7 @@ void ct_table_row(CtTable *t, const CtCell *cells)
             put_csv(cells[i].type == CT_CELL_NULL ? "" : cells[i].text, i == 0);
         putchar('\n');
     }
+    watch(t);
     t->n_rows++;
 }
 
@@ -211,11 +220,15 @@ gboolean ct_table_end(CtTable *t)
         write_held(t);
     if (t->form == CT_TABLE_JSON)
         fputs(t->n_rows ? "\n ]\n}\n" : "]\n}\n", stdout);
+    watch(t);
+    if (fflush(stdout) != 0)
+        watch(t);
+    int failed = t->failed;
     g_strfreev(t->names);
     g_free(t->width);
     g_free(t->numeric);
     g_ptr_array_unref(t->held);
     g_free(t);
-    errno = 0;
-    return fflush(stdout) == 0 && !ferror(stdout);
+    errno = failed;
+    return failed == 0;
 }
