@@ -248,9 +248,18 @@ static int compare(const Options *opt, const CtReadOptions *read, CtStepOptions 
     return finish(opt, s, &p, o);
 }
 
+static void options_clear(Options *o)
+{
+    char *const owned[] = {o->atol, o->rtol, o->rule, o->dtype, o->shape,  o->layout,
+                           o->map,  o->onnx, o->save, o->trt,   o->format, o->lang};
+    for (gsize i = 0; i < G_N_ELEMENTS(owned); i++)
+        g_free(owned[i]);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
+
 static int run(int argc, char **argv)
 {
-    Options opt = {0};
+    g_auto(Options) opt = {0};
     int code = 0;
     const GOptionEntry entries[] = {
         {"atol", 0, 0, G_OPTION_ARG_STRING, &opt.atol, "Absolute tolerance (default: by type)",
@@ -321,10 +330,6 @@ static int run(int argc, char **argv)
             opt.runs ? compare_runs(&opt, &read, argc, argv) : compare(&opt, &read, &o, argc, argv);
     if (o.map)
         g_hash_table_unref(o.map);
-    char *const owned[] = {opt.atol, opt.rtol, opt.rule, opt.dtype, opt.shape,  opt.layout,
-                           opt.map,  opt.onnx, opt.save, opt.trt,   opt.format, opt.lang};
-    for (gsize i = 0; i < G_N_ELEMENTS(owned); i++)
-        g_free(owned[i]);
     return code;
 }
 

@@ -347,14 +347,15 @@ typedef struct {
     CtBytes *bytes;
     const char *path;
     const CtReadOptions *options;
-    CtTensorSet *set;
+    CtTensorSet *set; /* made outside of the guard: an interrupted reader leaves it to us */
     GError *error;
+    gboolean read;
 } Opening;
 
 static void read_file(gpointer data)
 {
     Opening *o = data;
-    o->set = ct_tensor_set_read(o->bytes, o->path, o->options, &o->error);
+    o->read = read_into(o->set, o->bytes, o->path, o->options, &o->error);
 }
 
 CtTensorSet *ct_tensor_set_open(const char *path, const CtReadOptions *options, GError **error)
@@ -362,16 +363,18 @@ CtTensorSet *ct_tensor_set_open(const char *path, const CtReadOptions *options, 
     if (g_file_test(path, G_FILE_TEST_IS_DIR))
         return open_folder(path, options, error);
     g_autoptr(CtBytes) bytes = ct_bytes_map(path, error);
-    Opening o = {bytes, path, options, NULL, NULL};
     if (!bytes)
         return NULL;
+    g_autoptr(CtTensorSet) set = ct_tensor_set_new(path);
+    Opening o = {.bytes = bytes, .path = path, .options = options, .set = set};
+    set->n_files = 1;
     if (!ct_bytes_guard(read_file, &o, error)) {
         g_prefix_error(error, "%s: ", path);
         return NULL;
     }
-    if (!o.set)
+    if (!o.read)
         g_propagate_error(error, o.error);
-    return o.set;
+    return o.read ? g_steal_pointer(&set) : NULL;
 }
 
 void ct_tensor_set_free(CtTensorSet *set)
