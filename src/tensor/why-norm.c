@@ -91,7 +91,7 @@ gboolean ct_why_denominator(const CtStep *s, const CtNumbers *x, const CtNumbers
         if (!row_factor(x->ref + from, x->test + from, len, &factor, &left))
             continue;
         rows++;
-        if (left > MAX(noise, 0.05 * fabs(factor - 1)))
+        if (left > MAX(noise, 0.05 * MIN(fabs(factor - 1), 1))) /* of 1 at most: the rest of a row */
             return FALSE;
         off += fabs(factor - 1) > noise;
         low = MIN(low, factor);
