@@ -112,13 +112,8 @@ static CtJsonResult args(Raw *r, CtJsonIn *in)
     CtJsonResult res = ct_json_blanks(in);
     if (res != CT_JSON_OK || *in->p != '{')
         return res == CT_JSON_OK ? ct_json_value(in, NULL) : res;
-    in->p++;
-    if ((res = ct_json_blanks(in)) != CT_JSON_OK)
+    if ((res = ct_json_open(in, &end)) != CT_JSON_OK || end)
         return res;
-    if (*in->p == '}') {
-        in->p++;
-        return CT_JSON_OK;
-    }
     do {
         if ((res = ct_json_key(in, &key)) != CT_JSON_OK ||
             (res = ct_json_value(in, &v)) != CT_JSON_OK)
@@ -182,13 +177,8 @@ static CtJsonResult object(Raw *r, CtJsonIn *in)
     CtJsonText key;
     CtJsonResult res;
     gboolean end;
-    in->p++;
-    if ((res = ct_json_blanks(in)) != CT_JSON_OK)
+    if ((res = ct_json_open(in, &end)) != CT_JSON_OK || end)
         return res;
-    if (*in->p == '}') {
-        in->p++;
-        return CT_JSON_OK;
-    }
     do {
         if ((res = ct_json_key(in, &key)) != CT_JSON_OK || (res = field(r, &key, in)) != CT_JSON_OK ||
             (res = ct_json_next(in, &end)) != CT_JSON_OK)

@@ -54,6 +54,16 @@ static inline CtJsonResult ct_json_next(CtJsonIn *in, gboolean *out_end)
     return CT_JSON_OK;
 }
 
+/* At an opening brace: goes behind it; *out_end when the object is empty. */
+static inline CtJsonResult ct_json_open(CtJsonIn *in, gboolean *out_end)
+{
+    in->p++;
+    CtJsonResult r = ct_json_blanks(in);
+    *out_end = r == CT_JSON_OK && *in->p == '}';
+    in->p += *out_end ? 1 : 0;
+    return r;
+}
+
 static inline gboolean ct_json_is(const CtJsonText *t, const char *word, gsize n)
 {
     return t->n == n && __builtin_memcmp(t->p, word, n) == 0;
