@@ -156,13 +156,13 @@ static int offer_next(const Options *o, char **paths, GPtrArray *texts, Judged *
         return hand_out(o, first);
     take_text(texts, g_steal_pointer(&done.output));
     CtPerson person = o->person;
-    g_autoptr(GStrvBuilder) answers = g_strv_builder_new();
+    g_autoptr(GPtrArray) answers = g_ptr_array_new();
     for (guint i = 0; person.answers && person.answers[i]; i++)
-        g_strv_builder_add(answers, person.answers[i]);
+        g_ptr_array_add(answers, person.answers[i]);
     if (done.answer)
-        g_strv_builder_add(answers, done.answer);
-    g_auto(GStrv) all = g_strv_builder_end(answers);
-    person.answers = all;
+        g_ptr_array_add(answers, done.answer);
+    g_ptr_array_add(answers, NULL);
+    person.answers = (char **)answers->pdata;
     take_text(texts, ct_person_text(&person));
 
     g_auto(Judged) again = {0};

@@ -24,6 +24,10 @@ const char *ct_lint_text(sqlite3_stmt *stmt, int column);
 gboolean ct_lint_known(Lint *l, const char *class, const char *name);
 gboolean ct_lint_has_han(const char *text);
 
+/* What SQLite 3.31 does not take, though this one may; NULL when there is nothing of the kind. */
+const char *ct_lint_too_new(const char *sql);
+
 void ct_lint_signatures(Lint *l);
 void ct_lint_rules(Lint *l);
 void ct_lint_causes(Lint *l);
+void ct_lint_checks(Lint *l);

@@ -131,11 +131,9 @@ static void check_borders(Lint *l, const Rule *r)
         rule_error(l, r, "matching the text of a line is a signature's work");
     if (has_word(r->sql, "sample"))
         rule_error(l, r, "reading samples is an analyzer's work");
-    static const char *const too_new[] = {
-        "->", "IS DISTINCT FROM", "RIGHT JOIN", "FULL JOIN", "RETURNING", "iif(", "format("};
-    for (guint i = 0; i < G_N_ELEMENTS(too_new); i++)
-        if (strstr(r->sql, too_new[i]))
-            rule_error(l, r, "`%s` is not in SQLite 3.31", too_new[i]);
+    const char *new = ct_lint_too_new(r->sql);
+    if (new)
+        rule_error(l, r, "`%s` is not in SQLite 3.31", new);
 }
 
 /* ---- sentences ---- */

@@ -110,6 +110,7 @@ GPtrArray *ct_kb_lint(sqlite3 *kb, sqlite3 *evidence)
     ct_lint_signatures(&l);
     ct_lint_rules(&l);
     ct_lint_causes(&l);
+    ct_lint_checks(&l);
     g_hash_table_unref(l.vocabulary);
     g_ptr_array_unref(l.families);
     g_ptr_array_sort(l.problems, by_place);

@@ -180,7 +180,7 @@ static void pass_on(int sig)
 /* Keys of the terminal reach the program by themselves, so they are only ignored here. */
 static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}, ignored[] = {SIGINT, SIGQUIT};
 
-G_NORETURN static void become(const CtRecording *r, const char *library, char **argv, int report)
+G_GNUC_NORETURN static void become(const CtRecording *r, const char *library, char **argv, int report)
 {
     g_auto(GStrv) variables = ct_recording_environment(r, library);
     for (char **v = variables; *v; v++) {

@@ -23,15 +23,9 @@
     "test: {hit: [\"NVRM: Xid 7\", \"NVRM: Xid 8\"], near: \"NVRM: Xid x\"}" more "}\n"
 #define CODES "number\tname\tmeaning\n79\tA\tB.\n"
 
-static GPtrArray *lint_of(const char *cause_a, const char *cause_b, const char *signatures)
+/* The folder goes. */
+static GPtrArray *lint_folder(char *folder)
 {
-    char *folder = kb_folder_new();
-    kb_folder_put(folder, "vocabulary.tsv", KB_VOCABULARY);
-    kb_folder_put(folder, "codes/xid.tsv", CODES);
-    kb_folder_put(folder, "causes/hardware/a.yaml", cause_a);
-    if (cause_b)
-        kb_folder_put(folder, "causes/memory/jetson-b.yaml", cause_b);
-    kb_folder_put(folder, "signatures/s.yaml", signatures);
     GError *error = NULL;
     g_autoptr(CtKb) kb = ct_kb_open_folder(folder, &error);
     if (!kb)
@@ -41,6 +35,18 @@ static GPtrArray *lint_of(const char *cause_a, const char *cause_b, const char *
     assert_true(ct_kb_attach(kb, ct_evidence_db(ev), &error));
     ct_reason_register_sql(ct_evidence_db(ev));
     return ct_kb_lint(ct_kb_db(kb), ct_evidence_db(ev));
+}
+
+static GPtrArray *lint_of(const char *cause_a, const char *cause_b, const char *signatures)
+{
+    char *folder = kb_folder_new();
+    kb_folder_put(folder, "vocabulary.tsv", KB_VOCABULARY);
+    kb_folder_put(folder, "codes/xid.tsv", CODES);
+    kb_folder_put(folder, "causes/hardware/a.yaml", cause_a);
+    if (cause_b)
+        kb_folder_put(folder, "causes/memory/jetson-b.yaml", cause_b);
+    kb_folder_put(folder, "signatures/s.yaml", signatures);
+    return lint_folder(folder);
 }
 
 static void expect(const char *cause_a, const char *cause_b, const char *signatures,
@@ -83,6 +89,8 @@ static void test_rules(void **state)
     expect_cause(RULE(", where: \"e.text LIKE '%x%'\""), "signature's work");
     expect_cause(RULE(", where: \"e.id IN (SELECT line FROM sample)\""), "analyzer's work");
     expect_cause(RULE(", where: \"e.detail -> 'x' = 1\""), "not in SQLite 3.31");
+    expect_cause(RULE(", where: \"e.id IN (SELECT max(id) FROM event HAVING count(*) > 1)\""),
+                 "`HAVING without GROUP BY` is not in SQLite 3.31");
     expect_cause("  - {id: r, event: xid, weight: 9, say: {en: s, zh: 说}}\n", "has no test.hit");
     expect_cause("  - {id: r, event: xid, weight: 9, say: {en: s, zh: 说}, test: {hit: a}}\n",
                  "has no test.near");
@@ -197,6 +205,38 @@ static void test_signatures(void **state)
     assert_int_equal(none->len, 0);
 }
 
+/* The checklist asks in SQL too. */
+static void test_checks(void **state)
+{
+    static const struct {
+        const char *sql, *part;
+    } faults[] = {
+        {"SELECT 'fact' AS tab, max(id) AS row FROM fact HAVING count(*) > 1",
+         "gpu/warn: `HAVING without GROUP BY` is not in SQLite 3.31"},
+        {"SELECT 'fact' AS tab, f.moon AS row FROM fact f", "gpu/warn: SQL: no such column"},
+        {"SELECT 'fact' AS tab, max(id) AS row FROM fact GROUP BY key HAVING count(*) > 1", NULL},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(faults); i++) {
+        char *folder = kb_folder_new();
+        g_autofree char *yaml = g_strdup_printf(
+            "- check: gpu\n  layer: hardware\n  title: {en: GPU, zh: 显卡}\n"
+            "  needs: [\"fact:version.driver\"]\n  pass: {en: there, zh: 有}\n  look:\n"
+            "    - level: warn\n      sql: \"%s\"\n      say: {en: odd, zh: 异常}\n"
+            "      fix: {en: mend, zh: 修复}\n",
+            faults[i].sql);
+        kb_folder_put(folder, "vocabulary.tsv", KB_VOCABULARY);
+        kb_folder_put(folder, "codes/xid.tsv", CODES);
+        kb_folder_put(folder, "causes/hardware/a.yaml", KB_CAUSE("a", "hardware", RULE("")));
+        kb_folder_put(folder, "signatures/s.yaml", SIG("s", ""));
+        kb_folder_put(folder, "checks.yaml", yaml);
+        g_autoptr(GPtrArray) problems = lint_folder(folder);
+        g_autofree char *first =
+            problems->len ? ct_kb_problem_format(problems->pdata[0], NULL) : g_strdup("nothing");
+        if (faults[i].part ? !strstr(first, faults[i].part) : problems->len > 0)
+            fail_msg("%s: %s", faults[i].sql, first);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_findings_need_no_tests),
         cmocka_unit_test(test_causes),
         cmocka_unit_test(test_signatures),
+        cmocka_unit_test(test_checks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

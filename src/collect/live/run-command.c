@@ -294,7 +294,7 @@ static void let_go(Loop *l)
 
 /* ---- the start ---- */
 
-G_NORETURN static void become(char **argv, const int out[2], int go, int report,
+G_GNUC_NORETURN static void become(char **argv, const int out[2], int go, int report,
                               const sigset_t *mask)
 {
     char byte;
