@@ -165,17 +165,23 @@ static void runs_on_when_capture_is_killed(void **state)
     stop(&v);
 }
 
+/* Looked at by a process that is not its parent: a tracer that is would take the news of the end. */
 static void signal_is_not_lost(void **state)
 {
     Victim v = start();
-    CtThreadSample s;
-    for (int i = 0; i < 200; i++) {
-        if (i == 100)
-            kill(v.pid, SIGTERM);
-        ct_thread_sample(v.pid, v.pid, 20, &s);
-        ct_thread_sample_clear(&s);
+    pid_t us = fork();
+    if (us == 0) {
+        CtThreadSample s;
+        for (int i = 0; i < 200; i++) {
+            if (i == 100)
+                kill(v.pid, SIGTERM);
+            ct_thread_sample(v.pid, v.pid, 20, &s);
+            ct_thread_sample_clear(&s);
+        }
+        _exit(0);
     }
     int status = 0;
+    waitpid(us, NULL, 0);
     for (int i = 0; i < 100 && waitpid(v.pid, &status, WNOHANG) == 0; i++)
         g_usleep(20000);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
