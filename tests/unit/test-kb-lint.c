@@ -230,10 +230,13 @@ static void test_checks(void **state)
         kb_folder_put(folder, "signatures/s.yaml", SIG("s", ""));
         kb_folder_put(folder, "checks.yaml", yaml);
         g_autoptr(GPtrArray) problems = lint_folder(folder);
-        g_autofree char *first =
-            problems->len ? ct_kb_problem_format(problems->pdata[0], NULL) : g_strdup("nothing");
-        if (faults[i].part ? !strstr(first, faults[i].part) : problems->len > 0)
-            fail_msg("%s: %s", faults[i].sql, first);
+        g_autoptr(GString) said = g_string_new(NULL);
+        for (guint k = 0; k < problems->len; k++) {
+            g_autofree char *line = ct_kb_problem_format(problems->pdata[k], NULL);
+            g_string_append_printf(said, "%s\n", line);
+        }
+        if (faults[i].part ? !strstr(said->str, faults[i].part) : said->len > 0)
+            fail_msg("%s: %s", faults[i].sql, said->str);
     }
 }
 
