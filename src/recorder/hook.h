@@ -78,24 +78,19 @@
             c.c = (uint64_t)(config)->blockDimX * (config)->blockDimY * (config)->blockDimZ;       \
         }                                                                                          \
     } while (0)
-#define NAMED(out, text)                                                                           \
+#define NAMED(out, owner, text)                                                                    \
     do {                                                                                           \
-        if (CTR_OK && (out) && (text)) {                                                           \
+        if (text)                                                                                  \
+            c.name = ctr_intern(text);                                                             \
+        if (CTR_OK && (out)) {                                                                     \
             c.a = CTR_U64(*(out));                                                                 \
-            c.name = ctr_intern(text);                                                             \
-            ctr_name_handle(c.a, c.name);                                                          \
-        } else if (text) {                                                                         \
-            c.name = ctr_intern(text);                                                             \
+            ctr_name_handle(c.a, CTR_U64(owner), c.name);                                          \
         }                                                                                          \
     } while (0)
 #define SAME_NAME(out, kernel)                                                                     \
-    do {                                                                                           \
-        if (CTR_OK && (out)) {                                                                     \
-            c.a = CTR_U64(*(out));                                                                 \
-            c.name = ctr_handle_name(CTR_U64(kernel));                                             \
-            ctr_name_handle(c.a, c.name);                                                          \
-        }                                                                                          \
-    } while (0)
+    (CTR_OK && (out) ? (void)(c.a = CTR_U64(*(out)), c.name = ctr_name_as(c.a, CTR_U64(kernel)))   \
+                     : (void)0)
+#define UNLOADING(kind, h) (ctr_forget_names(CTR_U64(h)), ENDING(kind, h))
 #define CTR_SEEN(field, value) __atomic_store_n(&ctr_arena->field, (value), __ATOMIC_RELAXED)
 #define MEMORY_SEEN(f, n)                                                                          \
     do {                                                                                           \

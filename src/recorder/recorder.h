@@ -42,7 +42,8 @@ enum ctr_reason { /* of being off; stands in the record */
     CTR_OFF_BAD_FILE,
     CTR_OFF_NO_SLOT,
     CTR_OFF_NO_SPACE,
-    CTR_OFF_NO_MAP
+    CTR_OFF_NO_MAP,
+    CTR_OFF_NO_CLOCK
 };
 
 struct ctr_name {
@@ -70,6 +71,7 @@ struct ctr_thread {
     uint64_t ticks_at; /* one reading of both clocks, see clock.c */
     int64_t ns_at;
     uintptr_t stack_lo, stack_hi;
+    bool barred; /* may do no system call and read no clock; depth says it too */
 };
 
 struct ctr_call {
@@ -95,16 +97,23 @@ extern __thread struct ctr_thread ctr_self __attribute__((tls_model("initial-exe
 /* start.c */
 struct ctr_thread *ctr_enter_slow(uint32_t fn);
 void ctr_cuda_is_up(void);
+void ctr_turn_off(void);
+/* sandbox.c */
+bool ctr_may_read_clock(void);
 /* resolve.c */
 bool ctr_resolve(uint32_t fn);
 /* The driver exports `address` under the base name `symbol` with some version or stream suffix. */
 bool ctr_is_exported(const char *symbol, const void *address);
 int ctr_find_name(const char *name); /* index in ctr_names, -1 */
 void ctr_build_index(void);
-/* table.c */
+/* names.c */
 uint32_t ctr_intern(const char *text);
-void ctr_name_handle(uint64_t handle, uint32_t name);
+void ctr_name_handle(uint64_t handle, uint64_t owner, uint32_t name);
+uint32_t ctr_name_as(uint64_t handle, uint64_t kernel);
+void ctr_forget_names(uint64_t owner);
+struct ctw_func *ctr_handle_row(uint64_t handle); /* NULL: no such handle */
 uint32_t ctr_handle_name_slow(uint64_t handle);
+/* table.c */
 void ctr_allocated(struct ctr_call *c, struct ctr_thread *t, unsigned kind, uint64_t key,
                    uint64_t bytes);
 uint64_t ctr_array_bytes(uint64_t w, uint64_t h, uint64_t d, unsigned format, unsigned channels);
@@ -163,12 +172,21 @@ CTR_ALWAYS uint64_t ctr_since(struct ctr_thread *t, int64_t start)
     return ns > 0 ? (uint64_t)ns : 0;
 }
 
+/* The row had this handle a moment ago; another may have taken it over since. */
+CTR_ALWAYS uint32_t ctr_row_name(struct ctw_func *f, uint64_t handle)
+{
+    uint32_t name = __atomic_load_n(&f->name, __ATOMIC_ACQUIRE);
+    if (CTR_UNLIKELY(!__atomic_load_n(&f->used, __ATOMIC_RELAXED)))
+        __atomic_store_n(&f->used, 1, __ATOMIC_RELAXED);
+    return CTR_LIKELY(__atomic_load_n(&f->handle, __ATOMIC_RELAXED) == handle) ? name : 0;
+}
+
 CTR_ALWAYS uint32_t ctr_handle_name(uint64_t handle)
 {
-    const struct ctw_func *f = CTR_TABLE(struct ctw_func, off_funcs) +
-                               (ctw_hash(handle) & (CTW_FUNCS - 1));
-    return CTR_LIKELY(__atomic_load_n(&f->handle, __ATOMIC_RELAXED) == handle)
-               ? __atomic_load_n(&f->name, __ATOMIC_RELAXED) : ctr_handle_name_slow(handle);
+    struct ctw_func *f = CTR_TABLE(struct ctw_func, off_funcs) +
+                         (ctw_hash(handle) & (CTW_FUNCS - 1));
+    return CTR_LIKELY(__atomic_load_n(&f->handle, __ATOMIC_ACQUIRE) == handle)
+               ? ctr_row_name(f, handle) : ctr_handle_name_slow(handle);
 }
 
 /* A counter with one writer; others only read it. */

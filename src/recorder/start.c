@@ -147,6 +147,8 @@ static enum ctr_reason open_arena(struct ctw_arena **out)
         return CTR_OFF_ASKED;
     if (!run_path && run_fd < 0)
         return CTR_OFF_NO_FILE;
+    if (!ctr_may_read_clock())
+        return CTR_OFF_NO_CLOCK;
     struct ctw_run *run = open_run(&fd);
     if (!run)
         return CTR_OFF_BAD_FILE;
@@ -216,9 +218,16 @@ static CTR_COLD void start(void)
 void ctr_cuda_is_up(void)
 {
     int saved = errno;
-    if (__atomic_load_n(&ctr_state->phase, __ATOMIC_ACQUIRE) == 0)
+    if (__atomic_load_n(&ctr_state->phase, __ATOMIC_ACQUIRE) == 0 && !ctr_self.barred)
         start();
     errno = saved;
+}
+
+/* For good, and for all threads: each finds an epoch that is not its own. */
+void ctr_turn_off(void)
+{
+    __atomic_store_n(&ctr_state->phase, 3, __ATOMIC_RELEASE);
+    __atomic_store_n(&ctr_state->epoch, 0, __ATOMIC_RELEASE);
 }
 
 /* ---- this thread ---- */
@@ -286,7 +295,7 @@ CTR_COLD struct ctr_thread *ctr_enter_slow(uint32_t fn)
     struct ctr_thread *t = &ctr_self;
     uint32_t phase = __atomic_load_n(&ctr_state->phase, __ATOMIC_ACQUIRE);
     (void)fn;
-    if (phase == 3)
+    if (phase == 3 || t->barred)
         return NULL;
     int saved = errno;
     if (phase == 0)

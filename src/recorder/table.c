@@ -1,111 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The exact tables: live allocations, names of functions, strings. Keys stand within CTW_WINDOW
- * slots from their hash, so a slot is freed by storing 0: no tombstones, no rehash, no lock.
+ * The exact table of live allocations and its sums. Keys stand within CTW_WINDOW slots from their
+ * hash, so a slot is freed by storing 0: no tombstones, no rehash, no lock.
  */
 #include "recorder/recorder.h"
 
 #define BUSY 1u
 #define FREED_ROWS 8u
-
-/* ---- strings ---- */
-
-static uint32_t text_length(const char *text)
-{
-    uint32_t n = 0;
-    while (n < CTW_STRING_MAX && text[n])
-        n++;
-    return n;
-}
-
-static bool string_is(uint32_t id, const char *text, uint32_t len)
-{
-    const struct ctw_string *s = (const void *)(CTR_TABLE(char, off_strings) + id);
-    if (s->len != len)
-        return false;
-    for (uint32_t i = 0; i < len; i++)
-        if (s->text[i] != text[i])
-            return false;
-    return true;
-}
-
-static uint32_t add_string(const char *text, uint32_t len)
-{
-    uint32_t need = ((uint32_t)sizeof(struct ctw_string) + len + 1 + 7) & ~7u;
-    uint32_t id = CTR_ADD(ctr_arena->strings_used, need);
-    if (id > CTW_STRINGS_BYTES || CTW_STRINGS_BYTES - id < need) {
-        CTR_ADD(ctr_arena->strings_used, 0u - need);
-        CTR_ADD(ctr_arena->dropped_strings, 1);
-        return 0;
-    }
-    struct ctw_string *s = (void *)(CTR_TABLE(char, off_strings) + id);
-    for (uint32_t i = 0; i < len; i++)
-        s->text[i] = text[i];
-    s->text[len] = 0;
-    s->len = len;
-    s->crc = ctw_crc(s->text, len);
-    return id;
-}
-
-uint32_t ctr_intern(const char *text)
-{
-    uint32_t len = text_length(text), h = 2166136261u;
-    uint32_t *index = CTR_TABLE(uint32_t, off_string_index);
-    for (uint32_t i = 0; i < len; i++)
-        h = (h ^ (uint8_t)text[i]) * 16777619u;
-    for (uint32_t k = 0; k < CTW_WINDOW; k++) {
-        uint32_t *slot = &index[(h + k) & (CTW_STRING_INDEX - 1)];
-        uint32_t id = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-        if (id == 0) {
-            id = add_string(text, len);
-            uint32_t none = 0;
-            if (id)
-                __atomic_compare_exchange_n(slot, &none, id, false, __ATOMIC_RELEASE,
-                                            __ATOMIC_RELAXED);
-            return id; /* two threads at once: the text stands twice, nothing worse */
-        }
-        if (string_is(id, text, len))
-            return id;
-    }
-    CTR_ADD(ctr_arena->dropped_strings, 1);
-    return 0;
-}
-
-/* ---- names of functions ---- */
-
-void ctr_name_handle(uint64_t handle, uint32_t name)
-{
-    struct ctw_func *table = CTR_TABLE(struct ctw_func, off_funcs);
-    uint64_t h = ctw_hash(handle);
-    if (!handle || !name)
-        return;
-    for (uint32_t k = 0; k < CTW_WINDOW; k++) {
-        struct ctw_func *f = &table[(h + k) & (CTW_FUNCS - 1)];
-        uint64_t have = __atomic_load_n(&f->handle, __ATOMIC_ACQUIRE), none = 0;
-        if (have == handle || (have == 0 && __atomic_compare_exchange_n(&f->handle, &none, handle,
-                                                                        false, __ATOMIC_ACQ_REL,
-                                                                        __ATOMIC_RELAXED))) {
-            __atomic_store_n(&f->name, name, __ATOMIC_RELEASE);
-            return;
-        }
-    }
-    CTR_ADD(ctr_arena->dropped_strings, 1);
-}
-
-uint32_t ctr_handle_name_slow(uint64_t handle)
-{
-    const struct ctw_func *table = CTR_TABLE(struct ctw_func, off_funcs);
-    uint64_t h = ctw_hash(handle);
-    for (uint32_t k = 0; k < CTW_WINDOW; k++) {
-        const struct ctw_func *f = &table[(h + k) & (CTW_FUNCS - 1)];
-        uint64_t have = __atomic_load_n(&f->handle, __ATOMIC_RELAXED);
-        if (have == handle)
-            return __atomic_load_n(&f->name, __ATOMIC_RELAXED);
-        if (have == 0)
-            return 0;
-    }
-    return 0;
-}
 
 /* ---- live allocations ---- */
 

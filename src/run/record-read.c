@@ -10,7 +10,6 @@
 #include "base/error.h"
 
 /* Of one run, everything; beyond that the file is none of ours. */
-#define MAX_RECORD_BYTES (CTW_RUN_BYTES + CTW_MAX_SLOTS * ctw_layout().bytes)
 #define MAX_REPEATS 1000u
 
 gint64 ct_reading_wall(const CtReading *r, gint64 mono_ns)
@@ -433,12 +432,24 @@ gboolean ct_record_import_bytes(CtEvidence *ev, const CtKb *kb, const char *path
         }
     }
     g_autofree char *note = NULL;
-    if (bad || in.run.refused || in.run.no_space)
+    if (used + bad + in.run.refused + in.run.no_space == 0)
+        note = g_strdup("not written into: no CUDA yet, LD_PRELOAD did not reach the program, or its "
+                        "user may not write this file");
+    else if (bad || in.run.refused || in.run.no_space)
         note =
             g_strdup_printf("%u processes read, %u cannot be read, %u found no slot, %u no space",
                             used, bad, in.run.refused, in.run.no_space);
     ct_evidence_end_source(ev, source, note ? CT_PARTIAL : CT_OK, (gint64)len, CT_NONE, note);
     return TRUE;
+}
+
+/* A record that is being written has its whole length from the start, most of it a hole. */
+static guint64 bytes_in_use(int fd)
+{
+    struct ctw_run run;
+    if (pread(fd, &run, sizeof run, 0) != (gssize)sizeof run)
+        return sizeof run;
+    return CTW_RUN_BYTES + MIN(run.claimed, CTW_MAX_SLOTS) * ctw_layout().bytes;
 }
 
 static guint8 *read_all(const char *path, gsize *out_len, GError **error)
@@ -448,7 +459,7 @@ static guint8 *read_all(const char *path, gsize *out_len, GError **error)
     guint8 *data = NULL;
     gsize n = 0;
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        gsize size = (gsize)MIN((guint64)st.st_size, (guint64)MAX_RECORD_BYTES);
+        gsize size = (gsize)MIN((guint64)st.st_size, bytes_in_use(fd));
         data = g_try_malloc(MAX(size, 1));
         for (gssize got; data && n < size && (got = pread(fd, data + n, size - n, (off_t)n)) > 0;)
             n += (gsize)got;

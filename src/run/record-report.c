@@ -150,6 +150,9 @@ static void add_lost(GString *out, const CtRecordView *v)
     if (h->dropped_rings)
         g_string_append_printf(out, "  %" G_GUINT64_FORMAT " threads found no ring: their calls "
                                "count, one by one they are not kept\n", (guint64)h->dropped_rings);
+    if (h->dropped_strings)
+        g_string_append_printf(out, "  %" G_GUINT64_FORMAT " names found no room: what came late "
+                               "stands without its name\n", (guint64)h->dropped_strings);
     if (!h->stacks)
         g_string_append(out, "  stacks were off: places are the direct callers\n");
 }

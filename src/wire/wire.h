@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define CTW_VERSION 3u
+#define CTW_VERSION 4u
 #define CTW_RUN_MAGIC "CTRECRUN"
 #define CTW_ARENA_MAGIC "CTRARENA"
 #define CTW_PAGE 4096u
@@ -204,9 +204,10 @@ struct ctw_slice {
 };
 
 struct ctw_func {
-    uint64_t handle; /* 0 is free */
+    uint64_t handle; /* 0 is free; stored last */
+    uint64_t owner;  /* module or library */
     uint32_t name;
-    uint32_t pad;
+    uint32_t used; /* by a launch since rows were last looked for */
 };
 
 struct ctw_freed {

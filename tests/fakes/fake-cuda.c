@@ -181,7 +181,8 @@ static unsigned make(void *out)
 #define FREED(s) (r = give(key))
 #define LAUNCHED(s, f, grid, block) ((void)0)
 #define LAUNCHED_EX(config, f) ((void)0)
-#define NAMED(out, text) (r = make((void *)(out)))
+#define NAMED(out, owner, text) (r = make((void *)(out)))
+#define UNLOADING(kind, h) ((void)0)
 #define SAME_NAME(out, kernel) (r = make((void *)(out)))
 #define MEMORY_SEEN(f, n)                                                                          \
     do {                                                                                           \

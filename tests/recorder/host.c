@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -383,6 +384,55 @@ static void pool(int n)
     work(5);
 }
 
+/* Code that comes and goes: each module brings functions with handles that nothing had before, and most
+ * are unloaded again. Kernels of the first one are used throughout. */
+static unsigned with_module(int i, bool stays, CUfunction *out)
+{
+    static CUresult (*load)(CUmodule *, const void *), (*unload)(CUmodule);
+    char name[64];
+    CUmodule m = NULL;
+    unsigned r = 0;
+    if (!load) {
+        *(void **)&load = dlsym(RTLD_DEFAULT, "cuModuleLoadData");
+        *(void **)&unload = dlsym(RTLD_DEFAULT, "cuModuleUnload");
+    }
+    r |= load(&m, "image");
+    for (int k = 0; k < 4; k++) {
+        snprintf(name, sizeof name, "made_kernel_%d", (i * 4 + k) % 400);
+        r |= p_function(out, m, name);
+    }
+    r |= p_launch(*out, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL);
+    return r | (stays ? 0 : unload(m));
+}
+
+static void modules(int n)
+{
+    CUfunction f = NULL;
+    unsigned r = 0;
+    for (int i = 0; i < n; i++) {
+        r |= with_module(i, i % 3 == 0 || i == n - 1, &f);
+        launch();
+    }
+    r |= p_sync(NULL);
+    r |= p_launch(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL);
+    launch();
+    printf("modules %d %u\n", n, r);
+    r |= p_sync(NULL);
+    printf("waited %u\n", r);
+}
+
+/* No system call but those of ending is left, and the processor's counter is forbidden. */
+static void strict(void)
+{
+    work(3);
+    fflush(stdout);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    for (int i = 0; i < 1000; i++)
+        launch();
+    if (write(1, "strict\n", 7) == 7)
+        syscall(SYS_exit, 3);
+}
+
 /* Private memory of this process in kB, or all of it. */
 static long resident(const char *field)
 {
@@ -418,6 +468,7 @@ static void *some_requests(void *arg)
         r |= p_alloc_async(&p, 4096 + (size_t)(*at % 500) * 512, NULL) | p_alloc(&q, 1024);
         launch();
         r |= p_free(q) | p_free_async(p, NULL) | p_sync(NULL);
+        r |= with_module(*at, false, &f);
         if (r)
             printf("request %u\n", r);
     }
@@ -469,6 +520,10 @@ int main(int argc, char **argv)
         crowd(n);
     else if (strcmp(mode, "pool") == 0)
         pool(n);
+    else if (strcmp(mode, "modules") == 0)
+        modules(n);
+    else if (strcmp(mode, "strict") == 0)
+        strict();
     else if (strcmp(mode, "day") == 0)
         day(n);
     else if (strcmp(mode, "address") == 0)
