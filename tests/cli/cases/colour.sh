@@ -6,6 +6,6 @@ e=$EXAMPLES/nightly-latency-ecc
 command -v script >/dev/null || exit 0
 tty() { script -qec "$1" /dev/null </dev/null; }
 TERM=xterm tty "'$CUTRIAGE' diagnose '$e'" | grep -q "$esc" || { echo "none on a terminal"; exit 1; }
-TERM=xterm NO_COLOR=1 tty "'$CUTRIAGE' diagnose '$e'" | grep -q "$esc" && { echo "NO_COLOR"; exit 1; }
+TERM=xterm tty "NO_COLOR=1 '$CUTRIAGE' diagnose '$e'" | grep -q "$esc" && { echo "NO_COLOR"; exit 1; }
 TERM=xterm tty "'$CUTRIAGE' diagnose --color never '$e'" | grep -q "$esc" && { echo "never"; exit 1; }
 true
