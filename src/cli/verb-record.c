@@ -55,6 +55,9 @@ static void finish(CtRecording *recording, const char *path, gboolean quiet)
     if (t.no_space || t.refused)
         ct_cli_note("%u processes found no room in the record and ran without it",
                     t.no_space + t.refused);
+    if (t.replaced)
+        ct_cli_note("%u processes that ended without an error gave their place in the record to "
+                    "later ones", t.replaced);
     if (t.processes == 0) {
         ct_cli_note("no process used CUDA while it could be seen; no record is written");
         return;

@@ -23,6 +23,7 @@ static void freeze(struct ctw_freeze *f, const struct ctr_thread *t, const struc
     if (f->state || !__atomic_compare_exchange_n(&f->state, &none, 1, false, __ATOMIC_ACQ_REL,
                                                  __ATOMIC_RELAXED))
         return;
+    __atomic_store_n(&ctr_arena->failed, 1, __ATOMIC_RELAXED);
     f->ring = t->ring_no;
     f->call = (struct ctw_entry){.seq = t->ring->head, .t_ns = c->t_ns, .fn = (uint16_t)c->fn,
                                  .result = (int32_t)result, .stream = c->stream, .a = c->a,

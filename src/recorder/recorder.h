@@ -98,6 +98,10 @@ extern __thread struct ctr_thread ctr_self __attribute__((tls_model("initial-exe
 struct ctr_thread *ctr_enter_slow(uint32_t fn);
 void ctr_cuda_is_up(void);
 void ctr_turn_off(void);
+/* slot.c */
+uint64_t ctr_pid_namespace(void);
+uint64_t ctr_slot_offset(uint32_t slot);
+long ctr_take_slot(struct ctw_run *run, long fd);
 /* sandbox.c */
 bool ctr_may_read_clock(void);
 /* resolve.c */

@@ -97,17 +97,6 @@ static struct ctw_run *open_run(long *out_fd)
     return run;
 }
 
-static long take_slot(struct ctw_run *run)
-{
-    uint32_t n = __atomic_load_n(&run->claimed, __ATOMIC_RELAXED);
-    while (n < run->max_slots && n < CTW_MAX_SLOTS)
-        if (__atomic_compare_exchange_n(&run->claimed, &n, n + 1, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_RELAXED))
-            return (long)n;
-    CTR_ADD(run->refused, 1);
-    return -1;
-}
-
 static void fill_header(struct ctw_arena *a)
 {
     struct timespec wall, mono;
@@ -120,6 +109,7 @@ static void fill_header(struct ctw_arena *a)
     a->parent = (uint32_t)CTR_SYS(SYS_getppid, 0);
     a->wall_ns = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec;
     clock_gettime(CLOCK_MONOTONIC, &mono);
+    a->pid_namespace = ctr_pid_namespace();
     a->mono_ns = (int64_t)mono.tv_sec * 1000000000 + mono.tv_nsec;
     n = CTR_SYS(SYS_readlinkat, AT_FDCWD, (intptr_t) "/proc/self/exe", (intptr_t)a->exe,
                 sizeof a->exe - 1);
@@ -153,8 +143,8 @@ static enum ctr_reason open_arena(struct ctw_arena **out)
     if (!run)
         return CTR_OFF_BAD_FILE;
     enum ctr_reason reason = CTR_ON;
-    long slot = take_slot(run);
-    uint64_t offset = CTW_RUN_BYTES + (uint64_t)slot * ctr_at.bytes;
+    long slot = ctr_take_slot(run, fd);
+    uint64_t offset = slot < 0 ? 0 : ctr_slot_offset((uint32_t)slot);
     if (slot < 0) {
         reason = CTR_OFF_NO_SLOT;
     } else if (CTR_SYS(SYS_lseek, fd, 0, SEEK_END) < (long)(offset + ctr_at.bytes) ||

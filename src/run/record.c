@@ -243,7 +243,7 @@ gboolean ct_recording_run(CtRecording *r, const char *library, char **argv, int 
 CtRecordingTotals ct_recording_totals(const CtRecording *r)
 {
     return (CtRecordingTotals){MIN(r->run->claimed, CTW_MAX_SLOTS), r->run->refused,
-                               r->run->no_space};
+                               r->run->no_space, r->run->replaced};
 }
 
 static guint64 used_bytes(const CtRecording *r)

@@ -31,6 +31,7 @@ gboolean ct_recording_run(CtRecording *recording, const char *library, char **ar
 typedef struct {
     guint processes; /* that used CUDA */
     guint refused, no_space;
+    guint replaced; /* that are gone and gave their place to later ones */
 } CtRecordingTotals;
 
 CtRecordingTotals ct_recording_totals(const CtRecording *recording);

@@ -13,13 +13,14 @@
 
 #include <stdint.h>
 
-#define CTW_VERSION 4u
+#define CTW_VERSION 5u
 #define CTW_RUN_MAGIC "CTRECRUN"
 #define CTW_ARENA_MAGIC "CTRARENA"
 #define CTW_PAGE 4096u
 #define CTW_OUTSIDE 4096u /* samples of each level that the parent takes: every 1 s, every 60 s */
 #define CTW_OUTSIDE_LEVELS 2u
 #define CTW_MAX_SLOTS 64u
+#define CTW_GIVEN_AWAY 3u /* state of a slot whose process is gone and that is being emptied */
 
 #define CTW_RINGS 128u
 #define CTW_RING_ENTRIES 1024u /* a power of two */
@@ -112,6 +113,7 @@ struct ctw_run {
     uint32_t claimed; /* slots taken */
     uint32_t refused; /* processes that found no slot */
     uint32_t no_space;
+    uint32_t replaced; /* processes whose slot went to a later one */
     uint64_t outside_head[CTW_OUTSIDE_LEVELS];
 };
 
@@ -284,10 +286,12 @@ struct ctw_arena {
     uint64_t off_hooks, off_rings, off_entries, off_keys, off_live, off_sites, off_strings;
     uint64_t off_string_index, off_funcs, off_freed, off_modules, off_errors, off_samples;
     uint64_t off_freezes, off_slices;
+    uint64_t pid_namespace; /* that pid is a number of; 0 is not known */
     uint32_t stacks; /* 0: sites are told apart by their caller alone */
     uint32_t crc; /* of all that stands before it */
     /* from here on it changes */
-    uint32_t state; /* 1 recording, 2 the process ended by itself */
+    uint32_t state; /* 1 recording, 2 the process ended by itself, CTW_GIVEN_AWAY */
+    uint32_t failed; /* a call failed: see the freezes */
     uint32_t strings_used; /* bytes */
     uint32_t n_modules;
     uint32_t forked; /* 1: made by fork from a process that was recording */

@@ -421,6 +421,46 @@ static void modules(int n)
     printf("waited %u\n", r);
 }
 
+/* A server that replaces its workers, `n` of them one after the other; one of the first ends itself
+ * with an error, one lives to the end, one is killed. */
+static pid_t worker(int i)
+{
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    CUdeviceptr p = 0;
+    unsigned r = p_alloc(&p, 64);
+    if (i == 3)
+        p_free(p + 1);
+    for (int k = 0; k < i; k++)
+        launch();
+    if (i == 5)
+        kill(getpid(), SIGKILL);
+    if (i == 7)
+        usleep(60 * 1000 * 1000);
+    r |= p_free(p);
+    _exit(r ? 1 : 2);
+}
+
+static void workers(int n)
+{
+    pid_t keep = 0;
+    int status, sum = 0;
+    for (int i = 0; i < n; i++) {
+        pid_t pid = worker(i);
+        if (i == 7) {
+            keep = pid;
+            usleep(20000);
+            continue;
+        }
+        waitpid(pid, &status, 0);
+        sum += WIFEXITED(status) && WEXITSTATUS(status) == 2;
+    }
+    kill(keep, SIGKILL);
+    waitpid(keep, &status, 0);
+    printf("workers %d\n", sum);
+}
+
 /* No system call but those of ending is left, and the processor's counter is forbidden. */
 static void strict(void)
 {
@@ -522,6 +562,8 @@ int main(int argc, char **argv)
         pool(n);
     else if (strcmp(mode, "modules") == 0)
         modules(n);
+    else if (strcmp(mode, "workers") == 0)
+        workers(n);
     else if (strcmp(mode, "strict") == 0)
         strict();
     else if (strcmp(mode, "day") == 0)
